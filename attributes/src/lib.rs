@@ -1,0 +1,30 @@
+//! The attributes of devices on their way from Kubernetes into a VM.
+//!
+//! - [`Document`]: what `device-attributes.json` holds.
+//! - [`read`]: the readers of every input form.
+//! - [`report`]: what a guest's agent and the node's relay say to each other.
+//! - [`limits`]: the bounds that hold for every input.
+//!
+//! The crate does no I/O beyond reading a byte slice or a directory that it is handed.
+
+pub mod document;
+mod error;
+mod interface;
+pub mod limits;
+mod mac;
+mod name;
+mod numa;
+mod pci;
+pub mod read;
+pub mod report;
+mod text;
+
+pub use document::{
+    AttributeValue, Claim, Device, DeviceIdentity, Document, Guest, Host, Network, Pod,
+};
+pub use error::{Position, ReadError, ReadErrorKind};
+pub use interface::{InterfaceAddress, InterfaceAddressError, InterfaceName, InterfaceNameError};
+pub use mac::{MacAddress, MacError};
+pub use name::{Name, NameError};
+pub use numa::{NodeError, NodeId};
+pub use pci::{PciAddress, PciError};
