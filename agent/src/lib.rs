@@ -1,5 +1,7 @@
 //! The agent in the guest: observe → plan → apply → verify → report, a room for each step.
 
+pub mod apply;
+pub mod netlink;
 pub mod observe;
 pub mod plan;
 pub mod roots;
