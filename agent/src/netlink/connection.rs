@@ -174,7 +174,12 @@ impl Connection {
 }
 
 impl Ends {
-    fn send(&self, message: Answer) -> Result<impl Stream<Item = Answer> + Unpin + use<>, Cause> {
+    fn send(
+        &mut self,
+        message: Answer,
+    ) -> Result<impl Stream<Item = Answer> + Unpin + use<>, Cause> {
+        // What is left of an earlier request says nothing of this one.
+        while self.unsolicited.try_recv().is_ok() {}
         let kernel = SocketAddr::new(0, 0);
         self.requests.request(message, kernel).map_err(|_| closed())
     }
@@ -187,16 +192,13 @@ impl Ends {
         loop {
             tokio::select! {
                 biased;
-                answer = answers.next() => return answer.ok_or_else(closed),
-                other = self.unsolicited.next() => match other {
-                    Some((message, _)) => {
-                        // Late answers to a request that was given up come here as well.
-                        if let NetlinkPayload::Overrun(_) = message.payload {
-                            return Err(Cause::Overrun);
-                        }
+                // Late answers to a request that was given up come here as well.
+                Some((message, _)) = self.unsolicited.next() => {
+                    if let NetlinkPayload::Overrun(_) = message.payload {
+                        return Err(Cause::Overrun);
                     }
-                    None => return Err(closed()),
-                },
+                }
+                answer = answers.next() => return answer.ok_or_else(closed),
             }
         }
     }

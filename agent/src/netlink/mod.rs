@@ -5,6 +5,8 @@ mod connection;
 mod error;
 mod link;
 mod message;
+#[cfg(test)]
+mod scripted;
 
 use std::net::IpAddr;
 
