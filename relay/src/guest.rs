@@ -55,8 +55,12 @@ pub async fn serve<S: ClaimStore>(
     let mut current: Option<Connection> = None;
     loop {
         tokio::select! {
-            // In this order: a newer connection counts before any line of the older one.
+            // In this order: no flood of connections hides a guest's silence, and a newer connection
+            // counts before any line of the older one.
             biased;
+            () = sleep_until(state.wakes_at(next_refresh)) => {
+                state.watch(&mut next_refresh, refresh).await;
+            }
             stream = connections.take() => {
                 if current.replace(Connection::new(stream)).is_some() {
                     info!(cid = guest.cid, "a newer connection takes the place of the older");
@@ -64,9 +68,6 @@ pub async fn serve<S: ClaimStore>(
                     debug!(cid = guest.cid, "connected");
                 }
                 sleep_until(rate.take(CONNECTION_COST)).await;
-            }
-            () = sleep_until(state.wakes_at(next_refresh)) => {
-                state.watch(&mut next_refresh, refresh).await;
             }
             line = next_line(&mut current) => {
                 let ended = match line {

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 use tracing::warn;
 
+use crate::connection::Stream;
 use crate::guest::Connections;
 use crate::rate::Rate;
 
@@ -138,27 +139,56 @@ impl Vsock {
             .map_err(ListenError::Vsock)
     }
 
-    /// Hands every connection to the guest of its CID, for as long as the relay runs. Nobody else
-    /// is listened to.
+    /// Hands every connection to the guest of its CID, for as long as the relay runs.
     pub async fn serve(self, guests: HashMap<u32, Arc<Connections>>) {
         let mut log = Rate::new(Duration::from_secs(1), 10);
         loop {
             match self.0.accept().await {
-                Ok((stream, peer)) => match guests.get(&peer.cid()) {
-                    Some(guest) => guest.put(Box::new(stream)),
-                    None if log.try_take() => {
-                        warn!(
-                            cid = peer.cid(),
-                            "connection closed: no --guest has this CID on vsock"
-                        );
-                    }
-                    None => {}
-                },
+                Ok((stream, peer)) => deliver(&guests, peer.cid(), stream, &mut log),
                 Err(error) => {
                     warn!("vsock: a connection cannot be taken: {error}");
                     sleep(AFTER_FAILURE).await;
                 }
             }
         }
+    }
+}
+
+/// Gives a connection to the guest of its CID. Nobody else is listened to.
+fn deliver<S: Stream + 'static>(
+    guests: &HashMap<u32, Arc<Connections>>,
+    cid: u32,
+    stream: S,
+    log: &mut Rate,
+) {
+    if let Some(guest) = guests.get(&cid) {
+        guest.put(Box::new(stream));
+    } else if log.try_take() {
+        warn!(cid, "connection closed: no --guest has this CID on vsock");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stranger_is_closed_and_a_guest_is_delivered() {
+        let guests = HashMap::from([(5, Arc::new(Connections::new()))]);
+        let mut log = Rate::new(Duration::from_secs(1), 10);
+        let (mut stranger, theirs) = tokio::io::duplex(64);
+        deliver(&guests, 6, theirs, &mut log);
+        assert_eq!(stranger.read(&mut [0; 8]).await.unwrap(), 0);
+
+        let (mut older, theirs) = tokio::io::duplex(64);
+        deliver(&guests, 5, theirs, &mut log);
+        let (newer, theirs) = tokio::io::duplex(64);
+        deliver(&guests, 5, theirs, &mut log);
+        // Nobody has taken the older one yet: it gives way to the newer.
+        assert_eq!(older.read(&mut [0; 8]).await.unwrap(), 0);
+        drop(newer);
+        assert_eq!(guests[&5].take().await.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! `dra-guest-relay`: the node's daemon between guests and ResourceClaims.
+//! `dra-guest-relay`: the node's daemon between guests and their ResourceClaim objects.
 
 use std::process::ExitCode;
 

@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(rate.take(1), start + Duration::from_millis(50));
         assert_eq!(rate.take(4), start + Duration::from_millis(250));
         assert!(!rate.try_take());
-        tokio::time::sleep(Duration::from_secs(3600)).await;
+        tokio::time::sleep(Duration::from_hours(1)).await;
         let later = Instant::now();
         for _ in 0..10 {
             assert!(rate.try_take());
