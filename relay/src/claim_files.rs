@@ -35,6 +35,9 @@ struct Directory {
     found: HashMap<ClaimName, PathBuf>,
 }
 
+/// How many unreadable files are named when a claim is not found: it may be in one of them.
+const PROBLEMS_NAMED: usize = 5;
+
 /// One claim in its file.
 struct Found {
     path: PathBuf,
@@ -118,7 +121,7 @@ impl Directory {
                 "{claim}: no *.yaml, *.yml or *.json file in {} holds this ResourceClaim of {API_VERSION}",
                 self.path.display()
             );
-            for problem in &problems {
+            for problem in problems.iter().take(PROBLEMS_NAMED) {
                 text = format!("{text}; {problem}");
             }
             return Err(StoreError(text));

@@ -16,6 +16,7 @@ use crate::configuration::Guest;
 use crate::connection::{Closed, Connection, Stream};
 use crate::mailbox::Mailbox;
 use crate::message::{Line, parse};
+use crate::plain_text::plain;
 use crate::rate::Rate;
 use crate::store::{ClaimName, ClaimStore, StoreError};
 
@@ -28,6 +29,8 @@ const LINE_INTERVAL: Duration = Duration::from_millis(100);
 const BURST: u32 = 100;
 /// A new connection costs as much as so many lines.
 const CONNECTION_COST: u32 = 10;
+/// The most bytes of problems in one line of the log.
+const LOG_BYTES: usize = 1024;
 /// The most bytes of problems in one answer, so that it stays far below [`LINE_BYTES`].
 const PROBLEMS_BYTES: usize = LINE_BYTES / 4;
 
@@ -227,6 +230,8 @@ impl<S: ClaimStore> State<S> {
             }
             Err(error) => (error.to_string(), vec![StoreError::for_guest(claim)]),
         };
+        // A guest can have many problems: the log has the first of them.
+        let failure = plain(&failure, LOG_BYTES);
         if failure.is_empty() {
             if self.last_failure.remove(claim).is_some() {
                 info!(cid = self.cid, %claim, "all can be put on the claim again");

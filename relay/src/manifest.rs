@@ -41,14 +41,10 @@ impl Format {
         let (position, words) = match self {
             Self::Json => match serde_json::from_str(text) {
                 Ok(value) => return Ok(vec![value]),
-                Err(error) => {
-                    let words = error.to_string();
-                    // The place stands in front already.
-                    let words = words
-                        .rsplit_once(" at line ")
-                        .map_or(words.as_str(), |(words, _)| words);
-                    ((error.line(), error.column()), words.to_owned())
-                }
+                Err(error) => (
+                    (error.line(), error.column()),
+                    without_place(&error.to_string()),
+                ),
             },
             Self::Yaml => match serde_saphyr::from_multiple(text) {
                 Ok(documents) => return Ok(documents),
@@ -96,6 +92,14 @@ fn yaml_error(error: &serde_saphyr::Error) -> ((usize, usize), String) {
         )
     });
     let words = error.without_snippet().to_string();
-    let words = words.lines().next().unwrap_or_default().to_owned();
-    (place, words)
+    let words = words.lines().next().unwrap_or_default();
+    (place, without_place(words))
+}
+
+/// The place stands in front already.
+fn without_place(words: &str) -> String {
+    words
+        .rsplit_once(" at line ")
+        .map_or(words, |(words, _)| words)
+        .to_owned()
 }

@@ -122,3 +122,25 @@ pub fn remove_unfinished(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
     Ok(removed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_another_program_changed_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.yaml");
+        fs::write(&path, "one").unwrap();
+        let (text, seen) = read(&path).unwrap();
+        assert_eq!(text, "one");
+        fs::write(&path, "another's").unwrap();
+        assert!(!replace(&path, "two", seen).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "another's");
+
+        let (_, seen) = read(&path).unwrap();
+        assert!(replace(&path, "two", seen).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

@@ -58,11 +58,10 @@ fn every_case_ends_as_it_has_to() {
         // Equal maps have the same keys in the same order.
         let expected = claim(&case.join("expected.yaml"));
         let problems = fs::read_to_string(case.join("problems.txt")).unwrap_or_default();
-        let found: String = outcome
-            .problems
-            .iter()
-            .map(|problem| format!("{problem}\n"))
-            .collect();
+        let mut found = outcome.problems.join("\n");
+        if !found.is_empty() {
+            found.push('\n');
+        }
         if after != expected || found != problems || outcome.changed != (before != expected) {
             failed.push(format!(
                 "{}: changed: {}, problems:\n{found}claim:\n{}",
