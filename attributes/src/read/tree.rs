@@ -193,6 +193,11 @@ impl Walk<'_, '_> {
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => self.subdirectory(directory, name, place),
+            FileType::Symlink if !is_metadata(name) => {
+                let what = "this symbolic link may lead to a directory: passed over";
+                self.notes.add(format!("{}: {what}", place.name));
+                Ok(())
+            }
             _ if !is_metadata(name) => Ok(()),
             FileType::RegularFile => {
                 match rustix::fs::openat(directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
