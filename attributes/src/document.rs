@@ -40,7 +40,7 @@ pub struct Pod {
 }
 
 /// One allocated device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
     /// The ResourceClaim that it was allocated to; absent in the flat form and in a config drive.
@@ -104,7 +104,7 @@ fn is_zero(generation: &i64) -> bool {
 }
 
 /// A device as the host numbers it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Host {
     /// The host's PCI address.
@@ -119,7 +119,7 @@ pub struct Host {
 }
 
 /// A device as the guest numbers it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guest {
     /// The guest's PCI address.
@@ -131,7 +131,7 @@ pub struct Guest {
 }
 
 /// What a network device should look like.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     /// The interface's name.
@@ -238,17 +238,10 @@ pub(crate) struct Flat {
 }
 
 impl Document {
-    /// Brings the devices into their one order: by claim, request, driver, pool, device, then by
-    /// PCI address and MAC.
+    /// Brings the devices into their one order: by claim, request, driver, pool and device, then by
+    /// all that is known of them, so that the order of the input leaves no trace.
     pub fn sort(&mut self) {
-        self.devices.sort_by_cached_key(|device| {
-            (
-                device.identity(),
-                device.host.pci_address,
-                device.guest.pci_address,
-                device.network.mac_address,
-            )
-        });
+        self.devices.sort();
     }
 
     /// The flat keys that stand beside the devices: none are set unless there is exactly one device.
