@@ -7,6 +7,7 @@ mod link;
 mod message;
 #[cfg(test)]
 mod scripted;
+mod socket;
 
 use std::net::IpAddr;
 
@@ -52,7 +53,7 @@ impl Netlink {
     /// When the list cannot be had, or keeps changing while it is read.
     pub async fn links(&self) -> Result<Vec<Link>, NetlinkError> {
         let mut message = LinkMessage::default();
-        // The statistics are a quarter of the bytes, and nothing here reads them.
+        // The IPv6 counters are a quarter of the bytes, and nothing here reads them.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         message.attributes.push(mask);
         let request = RouteNetlinkMessage::GetLink(message);
