@@ -34,13 +34,13 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens the connection, inside a tokio runtime with I/O and time.
+    /// Opens the connection, inside a tokio runtime with time; it needs no I/O driver.
     ///
     /// # Errors
     /// When the kernel gives no socket.
     ///
     /// # Panics
-    /// Outside such a runtime.
+    /// Outside a runtime. Requests panic in a runtime without time.
     pub fn open() -> Result<Self, NetlinkError> {
         let connection = Connection::open()
             .map_err(|error| NetlinkError::socket("speak to the kernel by netlink", &error))?;

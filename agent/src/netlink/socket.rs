@@ -1,32 +1,36 @@
-//! The socket of [`super::Netlink`]: asks the kernel at once, and waits only when it has to.
+//! The socket of [`super::Netlink`]: asks the kernel, and has the answer at once.
 //!
-//! The kernel carries a request out inside `sendto` and has the answer ready when that returns; the
-//! next part of a list is made whenever a part is read. So the socket is read right after a request
-//! and not beyond the answer's end, and is put under epoll only if the kernel should make it wait:
-//! half the system calls of a list.
+//! The kernel carries a request out inside `sendto` and has the answer ready when that returns; it
+//! makes the next part of a list whenever a part is read (`net/netlink/af_netlink.c`). So the socket
+//! is read right after a request and not beyond the answer's end. It needs no epoll, which would
+//! double the system calls of a list: should there be nothing to read after all, it is tried again
+//! after a pause.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsFd, OwnedFd};
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::BufMut;
-use nix::libc::MSG_DONTWAIT;
+use nix::libc::{EMSGSIZE, MSG_DONTWAIT, MSG_TRUNC};
 use rtnetlink::packet_core::{NLMSG_DONE, NLMSG_ERROR};
 use rtnetlink::sys::{AsyncSocket, Socket, SocketAddr};
-use tokio::io::unix::AsyncFd;
+use tokio::time::{Sleep, sleep};
 
 /// The most that the kernel puts into one datagram is 32 KiB (`netlink_recvmsg` in
 /// `net/netlink/af_netlink.c`).
 const DATAGRAM_BYTES: usize = 32 * 1024;
 
+/// How long to wait for an answer that was not there at once.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// A netlink socket for requests and their answers, not for multicast groups: what comes unasked is
 /// not read.
 pub(super) struct RequestSocket {
     socket: Socket,
-    /// A duplicate of the socket under epoll, from the first time that there is something to wait
-    /// for.
-    readiness: OnceCell<AsyncFd<OwnedFd>>,
+    /// The wait for an answer that was not there at once.
+    pause: RefCell<Option<Pin<Box<Sleep>>>>,
     /// How many requests have no end of their answer yet.
     unanswered: Cell<usize>,
     datagram: RefCell<Vec<u8>>,
@@ -41,33 +45,25 @@ impl RequestSocket {
         let mut datagram = self.datagram.borrow_mut();
         loop {
             datagram.clear();
-            match self.socket.recv_from(&mut *datagram, MSG_DONTWAIT) {
+            let flags = MSG_DONTWAIT | MSG_TRUNC;
+            match self.socket.recv_from(&mut *datagram, flags) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
+                // MSG_TRUNC: the length that it had, of which the buffer took what it could.
+                Ok((length, _)) if length > datagram.len() => {
+                    return Poll::Ready(Err(io::Error::from_raw_os_error(EMSGSIZE)));
+                }
                 Ok((_, from)) => {
                     let left = self.unanswered.get();
                     self.unanswered.set(left.saturating_sub(ends(&datagram)));
                     return Poll::Ready(Ok(from));
                 }
             }
-            match self.readiness()?.poll_read_ready(context) {
-                Poll::Ready(guard) => guard?.clear_ready(),
-                Poll::Pending => return Poll::Pending,
-            }
+            let mut pause = self.pause.borrow_mut();
+            let running = pause.get_or_insert_with(|| Box::pin(sleep(PAUSE)));
+            ready!(running.as_mut().poll(context));
+            *pause = None;
         }
-    }
-
-    fn readiness(&self) -> io::Result<&AsyncFd<OwnedFd>> {
-        if let Some(readiness) = self.readiness.get() {
-            return Ok(readiness);
-        }
-        let descriptor = self.socket.as_fd().try_clone_to_owned()?;
-        #[expect(
-            deprecated,
-            reason = "an OwnedFd keeps the promise that `register` asks for in an unsafe block"
-        )]
-        let readiness = AsyncFd::new(descriptor)?;
-        Ok(self.readiness.get_or_init(|| readiness))
     }
 }
 
@@ -97,7 +93,7 @@ impl AsyncSocket for RequestSocket {
     fn new(protocol: isize) -> io::Result<Self> {
         Ok(Self {
             socket: Socket::new(protocol)?,
-            readiness: OnceCell::new(),
+            pause: RefCell::new(None),
             unanswered: Cell::new(0),
             datagram: RefCell::new(Vec::with_capacity(DATAGRAM_BYTES)),
         })
@@ -157,7 +153,6 @@ mod tests {
     use rtnetlink::sys::protocols::NETLINK_USERSOCK;
     use std::future::poll_fn;
     use std::thread;
-    use std::time::Duration;
 
     fn message(kind: u16) -> Vec<u8> {
         let mut bytes = 20_u32.to_ne_bytes().to_vec();
@@ -192,7 +187,7 @@ mod tests {
             request
         });
         tokio::runtime::Builder::new_current_thread()
-            .enable_io()
+            .enable_time()
             .build()
             .unwrap()
             .block_on(async {
