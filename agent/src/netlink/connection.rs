@@ -11,11 +11,12 @@ use rtnetlink::packet_core::{
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::proto::{self, ConnectionHandle};
-use rtnetlink::sys::{AsyncSocket, SocketAddr, TokioSocket, protocols::NETLINK_ROUTE};
+use rtnetlink::sys::{AsyncSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::message::Message;
+use super::socket::RequestSocket;
 use super::{Cause, NetlinkError, error};
 
 /// The most times that a dump is begun before a list that keeps changing is given up.
@@ -50,7 +51,7 @@ impl Drop for Connection {
 
 impl Connection {
     pub(super) fn open() -> io::Result<Self> {
-        let socket = TokioSocket::new(NETLINK_ROUTE)?;
+        let socket = RequestSocket::new(NETLINK_ROUTE)?;
         let options = socket.socket_ref();
         // With the kernel's own sentence, without the request repeated, and with requests checked
         // rather than half understood. Kernels before 4.12, 4.3 and 4.20 do not know them.

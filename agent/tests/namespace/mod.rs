@@ -67,10 +67,10 @@ pub(crate) fn veth(name: &str, number: u8) {
     ));
 }
 
-/// Runs a future on a runtime like the agent's.
+/// Runs a future on a runtime that has time and no more, which is all that netlink needs.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_time()
         .build()
         .expect("build a runtime")
         .block_on(future)
