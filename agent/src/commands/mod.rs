@@ -10,6 +10,8 @@ mod validate;
 
 use std::io::Write as _;
 
+use tokio::runtime::Builder;
+
 use crate::cli::{Cli, Command};
 use crate::exit::{Ended, Exit};
 use crate::netlink::Netlink;
@@ -23,21 +25,31 @@ use crate::roots::Roots;
 pub fn run(cli: Cli) -> Result<Exit, Ended> {
     let roots = Roots::from(cli.roots);
     match cli.command {
-        Command::Run(source) => asynchronous(run::run(&roots, &source.places())),
-        Command::Apply { source, wait } => {
-            asynchronous(apply::apply(&roots, &source.places(), wait))
-        }
-        Command::Plan { source, json } => asynchronous(plan::plan(&roots, &source.places(), json)),
+        Command::Run(source) => service(run::run(&roots, &source.places())),
+        Command::Apply { source, wait } => once(apply::apply(&roots, &source.places(), wait)),
+        Command::Plan { source, json } => once(plan::plan(&roots, &source.places(), json)),
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
-        Command::Inspect { json } => asynchronous(inspect::inspect(&roots, json)),
+        Command::Inspect { json } => once(inspect::inspect(&roots, json)),
         Command::Validate { files } => validate::validate(&files),
     }
 }
 
-fn asynchronous(command: impl Future<Output = Result<Exit, Ended>>) -> Result<Exit, Ended> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
+/// Runs a short command: netlink needs no reactor, and to set one up is a fifth of its system calls.
+fn once(command: impl Future<Output = Result<Exit, Ended>>) -> Result<Exit, Ended> {
+    block_on(Builder::new_current_thread().enable_time(), command)
+}
+
+/// Runs the service, which waits for vsock and signals too.
+fn service(command: impl Future<Output = Result<Exit, Ended>>) -> Result<Exit, Ended> {
+    block_on(Builder::new_current_thread().enable_all(), command)
+}
+
+fn block_on(
+    runtime: &mut Builder,
+    command: impl Future<Output = Result<Exit, Ended>>,
+) -> Result<Exit, Ended> {
+    runtime
         .build()
         .map_err(|error| Ended::failed(format!("cannot start: {error}")))?
         .block_on(command)
