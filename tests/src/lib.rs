@@ -1,1 +1,3 @@
 //! The harness of the end-to-end suites.
+
+pub mod runtime;

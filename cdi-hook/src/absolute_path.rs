@@ -1,0 +1,76 @@
+//! Paths that the command line takes: absolute, and fit for a JSON string.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// An absolute path in UTF-8 without control characters.
+///
+/// The working directory of a hook differs by runtime (runc: the root file system, crun: the
+/// bundle, youki: the sandbox's bundle), so that a relative path means nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AbsolutePath(String);
+
+/// Why a text is no [`AbsolutePath`].
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AbsolutePathError {
+    /// It does not start with a slash.
+    #[error(
+        "the path must be absolute, from / on: a hook's working directory differs by container runtime"
+    )]
+    Relative,
+    /// It has a control character.
+    #[error("the path has a control character")]
+    Control,
+}
+
+impl AbsolutePath {
+    /// The path.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AbsolutePath {
+    type Err = AbsolutePathError;
+
+    fn from_str(text: &str) -> Result<Self, AbsolutePathError> {
+        if !text.starts_with('/') {
+            return Err(AbsolutePathError::Relative);
+        }
+        if text.chars().any(char::is_control) {
+            return Err(AbsolutePathError::Control);
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for AbsolutePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_absolute_paths_are_taken() {
+        let path: AbsolutePath = "/var/run/x".parse().unwrap();
+        assert_eq!(path.as_str(), "/var/run/x");
+        for text in ["", "var/run", "./x", "../x"] {
+            assert_eq!(
+                text.parse::<AbsolutePath>(),
+                Err(AbsolutePathError::Relative)
+            );
+        }
+        assert_eq!(
+            "/a\nb".parse::<AbsolutePath>(),
+            Err(AbsolutePathError::Control)
+        );
+        assert_eq!(
+            "/a\0b".parse::<AbsolutePath>(),
+            Err(AbsolutePathError::Control)
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! `create-container`: from the container's state to the document in the VM mount.
+
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use device_attributes::{Document, limits};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::bundle::Bundle;
+use crate::cli::{HookOptions, OnError};
+use crate::error::Error;
+use crate::pod::PodAnnotations;
+use crate::replace::Replaced;
+use crate::rootfs::Rootfs;
+use crate::state::{self, State};
+use crate::vm_mount::VmMount;
+use crate::{export, log, metadata};
+
+/// The most address space that the hook takes: many times what the largest allowed input needs,
+/// and little enough that no input can press on the node.
+const ADDRESS_SPACE: u64 = 1 << 30;
+
+/// Runs `dra-cdi-hook create-container`.
+pub(crate) fn main(options: &HookOptions) -> ExitCode {
+    log::start(options.log.as_ref());
+    match (run(options), options.on_error) {
+        (Ok(()), _) => ExitCode::SUCCESS,
+        (Err(error), OnError::Fail) => {
+            tracing::error!("{error}");
+            ExitCode::from(1)
+        }
+        (Err(error), OnError::Skip) => {
+            tracing::error!("{error}; the container starts without a document (--on-error skip)");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Descriptors that a runtime may have leaked are left alone: the hook starts no program that
+/// could inherit them. The umask too: every file that it makes gets its mode by descriptor.
+fn run(options: &HookOptions) -> Result<(), Error> {
+    let limit = Rlimit {
+        current: Some(ADDRESS_SPACE),
+        maximum: Some(ADDRESS_SPACE),
+    };
+    if let Err(error) = setrlimit(Resource::As, limit) {
+        tracing::debug!("the limit of address space is left as it is: {error}");
+    }
+    let state = State::read(std::io::stdin().as_fd(), state::DEADLINE)?;
+    if let Some(id) = &state.id {
+        log::set_container(id);
+    }
+    let bundle = Bundle::open(state)?;
+    let rootfs = Rootfs::new(bundle.rootfs, &bundle.rootfs_path)?;
+    let Some(mut document) = metadata::gather(&rootfs, options)? else {
+        tracing::info!("the container has no DRA metadata: nothing is written");
+        return Ok(());
+    };
+    name_pod(&mut document, &bundle.annotations);
+    export::restrict(&mut document, &options.export);
+    let bytes = document.to_bytes();
+    if bytes.len() > limits::FILE_BYTES {
+        return Err(Error::DocumentTooLarge {
+            bytes: bytes.len(),
+            limit: limits::FILE_BYTES,
+        });
+    }
+    let mount = VmMount::open(&rootfs, &options.vm_mount)?;
+    let count = document.devices.len();
+    match mount.write(&bytes)? {
+        Replaced::Written => {
+            tracing::info!("wrote {}, devices: {count}", mount.document_path());
+        }
+        Replaced::Unchanged => tracing::info!(
+            "{} is already as it should be, devices: {count}",
+            mount.document_path()
+        ),
+    }
+    Ok(())
+}
+
+/// The runtime knows the pod better than any input.
+fn name_pod(document: &mut Document, annotations: &PodAnnotations) {
+    match annotations.pod() {
+        Ok(Some(pod)) => document.pod = Some(pod),
+        Ok(None) => {}
+        Err(note) => tracing::warn!("{note}"),
+    }
+}

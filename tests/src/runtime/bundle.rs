@@ -1,0 +1,127 @@
+//! runc and crun, started with a bundle whose hooks are the suite's.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::cgroup::Cgroup;
+use super::mount::BindMount;
+use super::private::{self, Cgroups, Outcome};
+
+/// A low-level runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OciRuntime {
+    /// runc.
+    Runc,
+    /// crun.
+    Crun,
+}
+
+impl OciRuntime {
+    /// Its program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Runc => "runc",
+            Self::Crun => "crun",
+        }
+    }
+
+    pub(crate) fn cgroups(self) -> Cgroups {
+        match self {
+            Self::Runc => Cgroups::Machine,
+            Self::Crun => Cgroups::Unified,
+        }
+    }
+}
+
+/// A container to be started from a bundle.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// The root file system.
+    pub rootfs: PathBuf,
+    /// Mounts beside `/proc` and `/dev`.
+    pub mounts: Vec<BindMount>,
+    /// createContainer hooks, as OCI's configuration has them.
+    pub hooks: Vec<Value>,
+    /// Annotations.
+    pub annotations: Value,
+    /// The container's environment, `NAME=value`.
+    pub environment: Vec<String>,
+    /// The container's command.
+    pub command: Vec<String>,
+    /// Whether the root file system is read-only to the container.
+    pub read_only: bool,
+}
+
+impl Bundle {
+    /// A container that does nothing, from `rootfs`.
+    pub fn new(rootfs: impl Into<PathBuf>) -> Self {
+        Self {
+            rootfs: rootfs.into(),
+            mounts: Vec::new(),
+            hooks: Vec::new(),
+            annotations: json!({}),
+            environment: vec!["PATH=/bin".to_owned()],
+            command: vec!["true".to_owned()],
+            read_only: false,
+        }
+    }
+
+    /// Runs the container to its end.
+    ///
+    /// # Errors
+    /// When the bundle or the namespaces cannot be made. A runtime that refuses is an outcome.
+    pub fn run(&self, runtime: OciRuntime) -> io::Result<Outcome> {
+        let directory = tempfile::tempdir()?;
+        let no_specs = directory.path().join("cdi");
+        fs::create_dir(&no_specs)?;
+        let cgroup = Cgroup::new();
+        fs::write(
+            directory.path().join("config.json"),
+            serde_json::to_vec_pretty(&self.config(&cgroup))?,
+        )?;
+        let mut command = vec![runtime.program().into()];
+        if runtime == OciRuntime::Crun {
+            command.push("--cgroup-manager=cgroupfs".into());
+        }
+        command.extend(["run".into(), "--bundle".into()]);
+        command.push(directory.path().as_os_str().to_owned());
+        command.push(cgroup.path().trim_start_matches('/').into());
+        private::run(&no_specs, runtime.cgroups(), command)
+    }
+
+    fn config(&self, cgroup: &Cgroup) -> Value {
+        let mut mounts = vec![
+            json!({"destination": "/proc", "type": "proc", "source": "proc"}),
+            json!({"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+                   "options": ["nosuid", "mode=755", "size=65536k"]}),
+        ];
+        mounts.extend(self.mounts.iter().map(|mount| {
+            json!({"destination": mount.destination, "source": mount.source, "type": "bind",
+                   "options": ["rbind", if mount.read_only { "ro" } else { "rw" }]})
+        }));
+        json!({
+            "ociVersion": "1.0.2",
+            "process": {
+                "user": {"uid": 0, "gid": 0},
+                "args": self.command,
+                "env": self.environment,
+                "cwd": "/",
+            },
+            "root": {"path": self.rootfs, "readonly": self.read_only},
+            "hostname": "test",
+            "mounts": mounts,
+            "hooks": {"createContainer": self.hooks},
+            "annotations": self.annotations,
+            "linux": {
+                "cgroupsPath": cgroup.path(),
+                "namespaces": [
+                    {"type": "pid"}, {"type": "network"}, {"type": "ipc"},
+                    {"type": "uts"}, {"type": "mount"},
+                ],
+            },
+        })
+    }
+}

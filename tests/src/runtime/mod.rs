@@ -1,0 +1,22 @@
+//! Container runtimes, as the hook meets them: runc and crun with a bundle, podman with CDI.
+//!
+//! Everything runs in mount and PID namespaces of its own, with a tmpfs on `/run`: the node's CDI
+//! directories and the runtimes' own state are not touched, and whatever was mounted or started is
+//! gone when the call returns or the caller dies. Needs root.
+
+mod bundle;
+mod cgroup;
+mod hook_binary;
+mod image;
+mod mount;
+mod podman;
+mod private;
+mod tree;
+
+pub use bundle::{Bundle, OciRuntime};
+pub use hook_binary::static_hook;
+pub use image::busybox_root;
+pub use mount::BindMount;
+pub use podman::PodmanRun;
+pub use private::Outcome;
+pub use tree::TreeState;
