@@ -1,0 +1,76 @@
+//! What the guest has, at one moment.
+//!
+//! `inspect --json` prints it and the planner's cases read it: a state seen on a real machine
+//! becomes a case as it is.
+
+use std::collections::BTreeMap;
+
+use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
+use serde::{Deserialize, Serialize};
+
+/// What the guest has, at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Observation {
+    /// Every network interface but `lo`, by index.
+    pub interfaces: Vec<Interface>,
+    /// The PCI functions that were asked about; one that the guest does not have is absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pci_functions: BTreeMap<PciAddress, PciFunction>,
+}
+
+/// One network interface, as the kernel describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Interface {
+    /// The kernel's index, which outlives a rename.
+    pub index: u32,
+    /// The current name.
+    pub name: String,
+    /// Further names (`IFLA_ALT_IFNAME`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternative_names: Vec<String>,
+    /// `IFLA_INFO_KIND` (`bond`, `bridge`, `veth`, …); absent for hardware.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The index of the bond, bridge or other controller that it belongs to (`IFLA_MASTER`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<u32>,
+    /// The current MAC address; absent when it is zero or not 48 bits long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac_address: Option<MacAddress>,
+    /// The MAC address that the hardware was made with (`IFLA_PERM_ADDRESS`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permanent_mac_address: Option<MacAddress>,
+    /// The PCI function it sits on, directly or through virtio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci_address: Option<PciAddress>,
+    /// The guest's NUMA node of that function; absent when the kernel says -1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<NodeId>,
+    /// Whether it is administratively up (`IFF_UP`).
+    pub up: bool,
+    /// In bytes.
+    pub mtu: u32,
+    /// The smallest MTU the device takes; absent when it has no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_mtu: Option<u32>,
+    /// The largest MTU the device takes; absent when it has no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_mtu: Option<u32>,
+    /// Its addresses, in the kernel's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<InterfaceAddress>,
+}
+
+/// A PCI function, with or without a network interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PciFunction {
+    /// The driver it is bound to; absent when unbound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// The guest's NUMA node; absent when the kernel says -1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<NodeId>,
+}
