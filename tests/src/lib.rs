@@ -1,3 +1,9 @@
 //! The harness of the end-to-end suites.
 
+pub mod cache;
+pub mod command;
+pub mod guest;
+pub mod process;
+pub mod programs;
 pub mod runtime;
+pub mod wait;
