@@ -275,13 +275,21 @@ struct Wire<'a> {
     kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pod: Option<&'a Pod>,
+    #[serde(flatten)]
+    flat: Flat,
+    devices: &'a [Device],
+}
+
+/// The flat keys: the only device's, each from the host's side if that is known.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Flat {
     #[serde(skip_serializing_if = "Option::is_none")]
     pci_address: Option<PciAddress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mac_address: Option<MacAddress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     numa_node: Option<NodeId>,
-    devices: &'a [Device],
 }
 
 impl Document {
@@ -298,6 +306,20 @@ impl Document {
         });
     }
 
+    /// The flat keys that stand beside the devices: none are set unless there is exactly one device.
+    pub(crate) fn flat(&self) -> Flat {
+        let only = match self.devices.as_slice() {
+            [device] => Some(device),
+            _ => None,
+        };
+        Flat {
+            pci_address: only
+                .and_then(|device| device.host.pci_address.or(device.guest.pci_address)),
+            mac_address: only.and_then(|device| device.network.mac_address),
+            numa_node: only.and_then(|device| device.host.numa_node.or(device.guest.numa_node)),
+        }
+    }
+
     /// The canonical bytes: pretty-printed JSON with a newline at its end.
     ///
     /// The devices are sorted first. With exactly one device, its host PCI address, MAC and host
@@ -305,18 +327,11 @@ impl Document {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut sorted = self.clone();
         sorted.sort();
-        let only = match sorted.devices.as_slice() {
-            [device] => Some(device),
-            _ => None,
-        };
         let wire = Wire {
             api_version: API_VERSION,
             kind: KIND,
             pod: sorted.pod.as_ref(),
-            pci_address: only
-                .and_then(|device| device.host.pci_address.or(device.guest.pci_address)),
-            mac_address: only.and_then(|device| device.network.mac_address),
-            numa_node: only.and_then(|device| device.host.numa_node.or(device.guest.numa_node)),
+            flat: sorted.flat(),
             devices: &sorted.devices,
         };
         // Writing to memory cannot fail, and every map of the wire form has string keys.

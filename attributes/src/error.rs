@@ -85,15 +85,39 @@ pub enum ReadErrorKind {
         /// How many there are.
         count: usize,
     },
-    /// More than [`crate::limits::FILES`] metadata files, or directories nested too deep.
-    #[error("{0}")]
-    Tree(&'static str),
+    /// More devices than [`crate::limits::DEVICES`] in one file.
+    #[error("{count} devices: at most {limit} are read", limit = crate::limits::DEVICES)]
+    TooManyDevices {
+        /// How many there are.
+        count: usize,
+    },
+    /// More below a directory of metadata files than is read.
+    #[error("the metadata files below this directory are too many: {0} is the limit")]
+    Tree(TreeLimit),
     /// A directory, a FIFO, a device or a socket in a file's place.
     #[error("this is {0}, not a regular file")]
     NotAFile(&'static str),
+    /// Nothing of that name.
+    #[error("there is no such file or directory")]
+    NotFound,
     /// The operating system's answer.
     #[error("{0}")]
     Io(String),
+}
+
+/// A bound of a directory of metadata files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TreeLimit {
+    /// [`crate::limits::FILES`].
+    #[error("{} files", crate::limits::FILES)]
+    Files,
+    /// [`crate::limits::TREE_ENTRIES`].
+    #[error("{} names of files and directories", crate::limits::TREE_ENTRIES)]
+    Entries,
+    /// [`crate::limits::TREE_BYTES`].
+    #[error("{} bytes of all files together", crate::limits::TREE_BYTES)]
+    Bytes,
 }
 
 impl ReadError {
@@ -105,6 +129,11 @@ impl ReadError {
             field: None,
             kind,
         }
+    }
+
+    /// Whether there is no such file or directory.
+    pub fn is_not_found(&self) -> bool {
+        self.kind == ReadErrorKind::NotFound
     }
 
     /// Whether the file may be whole in a moment: it is empty or ends too early, as while a

@@ -5,11 +5,12 @@
 //! - [`report`]: what a guest's agent and the node's relay say to each other.
 //! - [`limits`]: the bounds that hold for every input.
 //!
-//! The crate does no I/O beyond reading a byte slice or a directory that it is handed.
+//! The crate does no I/O beyond reading a byte slice, a file or a directory that it is handed.
 
 pub mod document;
 mod error;
 mod interface;
+mod keys;
 pub mod limits;
 mod mac;
 mod name;
@@ -22,7 +23,7 @@ mod text;
 pub use document::{
     AttributeValue, Claim, Device, DeviceIdentity, Document, Guest, Host, Network, Pod,
 };
-pub use error::{Position, ReadError, ReadErrorKind};
+pub use error::{Position, ReadError, ReadErrorKind, TreeLimit};
 pub use interface::{InterfaceAddress, InterfaceAddressError, InterfaceName, InterfaceNameError};
 pub use mac::{MacAddress, MacError};
 pub use name::{Name, NameError};

@@ -10,8 +10,23 @@ pub const NESTING: usize = 32;
 /// `resource.k8s.io/v1`).
 pub const ATTRIBUTES: usize = 32;
 
+/// The most devices of one file: a claim has at most 32, a pod few claims.
+pub const DEVICES: usize = 1024;
+
+/// The most notes of one reading; what goes beyond is counted only.
+pub const NOTES: usize = 64;
+
 /// The most metadata files below one directory: a claim has at most 32 devices, a pod few claims.
 pub const FILES: usize = 512;
+
+/// The most bytes of all metadata files below one directory: what they say must fit one document.
+pub const TREE_BYTES: usize = 8 << 20;
+
+/// The most names below one directory of metadata files, those that are passed over included.
+pub const TREE_ENTRIES: usize = 4096;
+
+/// The levels below a directory of metadata files: kind of claim, claim, request, file.
+pub const TREE_LEVELS: usize = 4;
 
 /// The most bytes of one line of the report protocol, its newline included.
 pub const LINE_BYTES: usize = 64 << 10;

@@ -63,8 +63,8 @@ pub(crate) struct HookOptions {
     #[arg(long, value_name = "KEY", num_args = 1..)]
     pub(crate) export: Vec<String>,
 
-    /// What a failure means for the container: fail keeps it from starting, skip lets it start
-    /// without a document
+    /// What broken input means for the container: fail keeps it from starting, skip lets it start
+    /// with what is left, or without a document
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = OnError::Fail)]
     pub(crate) on_error: OnError,
 
@@ -84,12 +84,12 @@ pub(crate) struct SpecOptions {
     pub(crate) hook: HookOptions,
 }
 
-/// What a failure means for the container.
+/// What broken input, or any other failure, means for the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
     /// Exit 1: the runtime does not start the container.
     Fail,
-    /// A message and exit 0: the container starts without a document.
+    /// A message and exit 0: what is broken is left out, and the container starts.
     Skip,
 }
 

@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
+use device_attributes::read::Reading;
 use device_attributes::{Document, limits};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
@@ -52,8 +53,12 @@ fn run(options: &HookOptions) -> Result<(), Error> {
     }
     let bundle = Bundle::open(state)?;
     let rootfs = Rootfs::new(bundle.rootfs, &bundle.rootfs_path)?;
-    let Some(mut document) = metadata::gather(&rootfs, options)? else {
+    let Some(reading) = metadata::gather(&rootfs, options)? else {
         tracing::info!("the container has no DRA metadata: nothing is written");
+        return Ok(());
+    };
+    let Some(mut document) = usable(reading, options.on_error)? else {
+        tracing::error!("no device can be used: nothing is written (--on-error skip)");
         return Ok(());
     };
     name_pod(&mut document, &bundle.annotations);
@@ -77,6 +82,29 @@ fn run(options: &HookOptions) -> Result<(), Error> {
         ),
     }
     Ok(())
+}
+
+/// The document of a reading, after its notes and what was rejected have been told.
+///
+/// `None` where all was rejected: a document without devices would say that there are none.
+fn usable(reading: Reading, on_error: OnError) -> Result<Option<Document>, Error> {
+    for note in reading.notes {
+        tracing::info!("{note}");
+    }
+    let none_left = reading.document.devices.is_empty() && !reading.rejected.is_empty();
+    let mut rejected = reading.rejected.into_iter().map(|rejected| rejected.error);
+    if on_error == OnError::Fail
+        && let Some(first) = rejected.next()
+    {
+        for other in rejected {
+            tracing::error!("{other}");
+        }
+        return Err(first.into());
+    }
+    for error in rejected {
+        tracing::error!("{error}; it is left out (--on-error skip)");
+    }
+    Ok((!none_left).then_some(reading.document))
 }
 
 /// The runtime knows the pod better than any input.

@@ -1,0 +1,297 @@
+//! The one table of attribute keys that mean the same thing under different names.
+//!
+//! Names differ by driver: `resource.kubernetes.io/…` is the standard (`deviceattribute` of
+//! `k8s.io/dynamic-resource-allocation`), the rest is what drivers publish. A key without a domain
+//! is the driver's own and may also come as `<driver>/<key>`. The first key of a row that holds a
+//! usable value wins; the raw attributes still show all of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use crate::{AttributeValue, Host, MacAddress, Name, NodeError, NodeId, PciAddress};
+
+const PCI_ADDRESS: [&str; 7] = [
+    "resource.kubernetes.io/pciBusID",
+    "resource.k8s.io/pciBusID",
+    "dra.net/pciAddress",
+    "pciBusID",
+    "pciAddress",
+    "pcieAddress",
+    "pciBusId",
+];
+
+const PCIE_ROOT: [&str; 3] = [
+    "resource.kubernetes.io/pcieRoot",
+    "resource.k8s.io/pcieRoot",
+    "pcieRoot",
+];
+
+const NUMA_NODE: [&str; 8] = [
+    "resource.kubernetes.io/numaNode",
+    "resource.k8s.io/numaNode",
+    "dra.net/numaNode",
+    "dra.cpu/numaNodeID",
+    "dra.memory/numaNode",
+    "numaNode",
+    "numaNodeID",
+    "numa",
+];
+
+const MAC_ADDRESS: [&str; 4] = ["dra.net/mac", "macAddress", "mac", "hardwareAddress"];
+
+type Attributes = BTreeMap<String, AttributeValue>;
+
+/// What attributes say in the document's terms.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Normalised {
+    /// The host's side.
+    pub(crate) host: Host,
+    /// The MAC address and the key that it stands under.
+    pub(crate) mac_address: Option<(String, MacAddress)>,
+    /// What could not be used, and what differs.
+    pub(crate) remarks: Vec<Remark>,
+}
+
+/// Something to say about one attribute.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Remark {
+    /// The attribute's key.
+    pub(crate) key: String,
+    /// What there is to say.
+    pub(crate) what: String,
+}
+
+/// Brings the attributes of a driver's device into the document's terms.
+pub(crate) fn normalise(driver: &str, attributes: &Attributes) -> Normalised {
+    let mut remarks = Vec::new();
+    let mut row = Row {
+        driver,
+        attributes,
+        remarks: &mut remarks,
+    };
+    let host = Host {
+        pci_address: row
+            .first(&PCI_ADDRESS, text::<PciAddress>)
+            .map(|(_, value)| value),
+        pcie_root: row.first(&PCIE_ROOT, text::<Name>).map(|(_, value)| value),
+        numa_node: row.first(&NUMA_NODE, node).map(|(_, value)| value),
+    };
+    let mac_address = row.first(&MAC_ADDRESS, text);
+    Normalised {
+        host,
+        mac_address,
+        remarks,
+    }
+}
+
+struct Row<'a> {
+    driver: &'a str,
+    attributes: &'a Attributes,
+    remarks: &'a mut Vec<Remark>,
+}
+
+impl<'a> Row<'a> {
+    /// The first usable value and its key. `None` from `parse` is a value as well: "there is none".
+    fn first<T: PartialEq + Display>(
+        &mut self,
+        keys: &[&str],
+        parse: fn(&AttributeValue) -> Result<Option<T>, String>,
+    ) -> Option<(String, T)> {
+        let mut chosen: Option<(String, Option<T>)> = None;
+        let present: Vec<_> = keys.iter().flat_map(|key| self.spellings(key)).collect();
+        for (key, attribute) in present {
+            let value = match parse(attribute) {
+                Ok(value) => value,
+                Err(why) => {
+                    let what = format!("left out: {why}");
+                    self.remarks.push(Remark { key, what });
+                    continue;
+                }
+            };
+            match &chosen {
+                None => {
+                    if value.is_none() {
+                        let what = "this says that there is none".to_owned();
+                        let key = key.clone();
+                        self.remarks.push(Remark { key, what });
+                    }
+                    chosen = Some((key, value));
+                }
+                Some((first, taken)) if *taken != value => {
+                    let what = format!(
+                        "this is {}, but {first} is {}, which was taken",
+                        shown(value.as_ref()),
+                        shown(taken.as_ref())
+                    );
+                    self.remarks.push(Remark { key, what });
+                }
+                Some(_) => {}
+            }
+        }
+        let (key, value) = chosen?;
+        Some((key, value?))
+    }
+
+    /// The attribute under its key, then under the driver's own domain.
+    fn spellings(&self, key: &str) -> Vec<(String, &'a AttributeValue)> {
+        let qualified = (!key.contains('/')).then(|| format!("{}/{key}", self.driver));
+        let keys = [Some(key.to_owned()), qualified];
+        let found = keys.into_iter().flatten().filter_map(|key| {
+            let attribute = self.attributes.get(&key)?;
+            Some((key, attribute))
+        });
+        found.collect()
+    }
+}
+
+fn shown<T: Display>(value: Option<&T>) -> String {
+    value.map_or_else(|| "none".to_owned(), ToString::to_string)
+}
+
+/// A text, or the first of a list.
+fn text<T>(attribute: &AttributeValue) -> Result<Option<T>, String>
+where
+    T: std::str::FromStr,
+    T::Err: Display,
+{
+    let text = match attribute {
+        AttributeValue::String(text) => text,
+        AttributeValue::Strings(list) => list.first().ok_or("the list is empty")?,
+        _ => return Err("a string is expected".to_owned()),
+    };
+    text.parse()
+        .map(Some)
+        .map_err(|error: T::Err| error.to_string())
+}
+
+/// A number or digits, or the first of a list: KEP-6072 puts the physical node first.
+fn node(attribute: &AttributeValue) -> Result<Option<NodeId>, String> {
+    let digits = |text: &String| {
+        let shown = crate::error::excerpt(text);
+        let number = text.parse::<i64>();
+        number.map_err(|_| format!("{shown:?} is not the number of a NUMA node"))
+    };
+    let number = match attribute {
+        AttributeValue::Int(number) => *number,
+        AttributeValue::Ints(list) => *list.first().ok_or("the list is empty")?,
+        AttributeValue::String(text) => digits(text)?,
+        AttributeValue::Strings(list) => digits(list.first().ok_or("the list is empty")?)?,
+        _ => return Err("a number is expected".to_owned()),
+    };
+    match NodeId::try_from(number) {
+        Ok(node) => Ok(Some(node)),
+        // The kernel's "no affinity": the device has no node, whatever another key says.
+        Err(NodeError::Negative(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AttributeValue::{Bool, Int, Ints, String as Text, Strings};
+    use super::*;
+
+    fn normalised(attributes: &[(&str, AttributeValue)]) -> Normalised {
+        let attributes = attributes.iter().cloned();
+        let attributes = attributes.map(|(key, value)| (key.to_owned(), value));
+        normalise("nic.example.com", &attributes.collect())
+    }
+
+    fn node_of(key: &str, value: AttributeValue) -> Option<u16> {
+        normalised(&[(key, value)]).host.numa_node.map(NodeId::get)
+    }
+
+    #[test]
+    fn every_name_of_a_numa_node_is_one() {
+        for key in NUMA_NODE {
+            assert_eq!(node_of(key, Int(1)), Some(1), "{key}");
+        }
+        assert_eq!(node_of("nic.example.com/numaNode", Int(0)), Some(0));
+        assert_eq!(node_of("other.example.com/numaNode", Int(0)), None);
+    }
+
+    #[test]
+    fn a_numa_node_is_a_number_digits_or_the_first_of_a_list() {
+        for (value, expected) in [
+            (Int(3), Some(3)),
+            (Text("3".into()), Some(3)),
+            (Ints(vec![5, 4, 6, 7]), Some(5)),
+            (Strings(vec!["2".into(), "3".into()]), Some(2)),
+            (Int(-1), None),
+            (Int(1024), None),
+            (Text("node1".into()), None),
+            (Ints(vec![]), None),
+            (Bool(true), None),
+        ] {
+            let found = normalised(&[("numa", value.clone())]);
+            assert_eq!(found.host.numa_node.map(NodeId::get), expected, "{value:?}");
+            assert_eq!(found.remarks.is_empty(), expected.is_some(), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn every_name_of_a_pci_address_and_of_a_mac_is_one() {
+        for key in PCI_ADDRESS
+            .into_iter()
+            .chain(["nic.example.com/pciAddress"])
+        {
+            let found = normalised(&[(key, Text("3B:02.1".into()))]);
+            let address = found.host.pci_address.unwrap();
+            assert_eq!(address.to_string(), "0000:3b:02.1", "{key}");
+        }
+        for key in MAC_ADDRESS {
+            let found = normalised(&[(key, Text("52-54-00-AB-CD-EF".into()))]);
+            let (from, address) = found.mac_address.unwrap();
+            assert_eq!(
+                (from.as_str(), address.to_string().as_str()),
+                (key, "52:54:00:ab:cd:ef")
+            );
+        }
+    }
+
+    #[test]
+    fn the_standard_key_wins_and_the_other_is_named() {
+        let found = normalised(&[
+            ("numa", Int(0)),
+            ("resource.kubernetes.io/numaNode", Int(1)),
+            ("dra.net/numaNode", Int(1)),
+        ]);
+        assert_eq!(found.host.numa_node.map(NodeId::get), Some(1));
+        let [Remark { key, what }] = found.remarks.as_slice() else {
+            panic!("{:?}", found.remarks);
+        };
+        assert_eq!(key, "numa");
+        assert_eq!(
+            what,
+            "this is 0, but resource.kubernetes.io/numaNode is 1, which was taken"
+        );
+    }
+
+    #[test]
+    fn no_affinity_is_a_value_of_the_standard_key() {
+        let found = normalised(&[
+            ("numa", Int(0)),
+            ("resource.kubernetes.io/numaNode", Int(-1)),
+        ]);
+        assert_eq!(found.host.numa_node, None);
+        assert_eq!(found.remarks.len(), 2);
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_used_gives_way_to_the_next_key() {
+        let found = normalised(&[
+            ("resource.kubernetes.io/pciBusID", Text("eth0".into())),
+            ("pciAddress", Text("0000:3b:02.1".into())),
+        ]);
+        assert_eq!(found.host.pci_address.unwrap().to_string(), "0000:3b:02.1");
+        assert_eq!(
+            found.remarks,
+            [Remark {
+                key: "resource.kubernetes.io/pciBusID".into(),
+                what: "left out: \"eth0\" is not a PCI address: domain:bus:slot.function is \
+                       expected, like 0000:3b:00.1"
+                    .into()
+            }]
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! Reads a directory of upstream's metadata files.
+//!
+//! In a container they lie at `resourceclaims/<claim>/<request>/<driver>-metadata.json`, or below
+//! `resourceclaimtemplates` for a claim that was made from a template; on a node at
+//! `<namespace>_<claim>/<request>/metadata.json` (KEP-5304). Any directory on the way may be the root.
+//!
+//! The tree may be a stranger's. The walk holds on to file descriptors, never to paths; it follows
+//! no symbolic link out of a directory; it opens directories and regular files only; and it is bounded in depth,
+//! names, files and bytes.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::file::{FLAGS, not_a_file, read_fd, system};
+use super::notes::Notes;
+use super::{Form, Reading, Rejected};
+use crate::{DeviceIdentity, Document, ReadError, ReadErrorKind, TreeLimit, limits};
+
+/// What becomes of the whole when one file cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// The reading ends with that file's error: nothing is written that is only half of the truth.
+    Fail,
+    /// The error goes to [`Reading::rejected`]; the devices of the other files are read all the same.
+    Reject,
+}
+
+/// Looks at an open file before it is read: whether it is one of those that are meant.
+///
+/// Gets the file's name for messages and its descriptor.
+pub type Accept<'a> = dyn FnMut(&str, BorrowedFd<'_>) -> Result<bool, ReadError> + 'a;
+
+/// Reads all metadata files below a directory; a broken file ends the reading.
+///
+/// `name` is the directory's, for messages.
+///
+/// # Errors
+/// When a file or a directory cannot be read, or there is more than [`crate::limits`] allow.
+pub fn read_tree(name: &str, directory: BorrowedFd<'_>) -> Result<Reading, ReadError> {
+    read_tree_where(name, directory, Broken::Fail, &mut |_, _| Ok(true))
+}
+
+/// Reads those metadata files below a directory that `accept` takes.
+///
+/// A file that it does not take is passed over with a note. Its errors count as the file's.
+///
+/// # Errors
+/// As `broken` says; the bounds of the tree as a whole are an error always.
+pub fn read_tree_where(
+    name: &str,
+    directory: BorrowedFd<'_>,
+    broken: Broken,
+    accept: &mut Accept<'_>,
+) -> Result<Reading, ReadError> {
+    let mut walk = Walk {
+        root: name,
+        broken,
+        accept,
+        notes: Notes::new(name),
+        rejected: Vec::new(),
+        readings: Vec::new(),
+        entries: 0,
+        files: 0,
+        bytes: 0,
+    };
+    let place = Place {
+        name: name.to_owned(),
+        path: Vec::new(),
+    };
+    walk.directory(directory, &place)?;
+    let own = Reading {
+        document: Document::default(),
+        form: Form::Stream,
+        rejected: walk.rejected,
+        notes: walk.notes.finish(),
+    };
+    let mut readings = vec![own];
+    readings.append(&mut walk.readings);
+    Ok(super::merge(readings))
+}
+
+/// A place in the tree.
+struct Place {
+    /// Its name for messages.
+    name: String,
+    /// The names below the root that lead to it.
+    path: Vec<String>,
+}
+
+impl Place {
+    fn below(&self, name: &str) -> Self {
+        let mut path = self.path.clone();
+        path.push(name.to_owned());
+        Self {
+            // Whoever made the tree chose the name: it must not steer a terminal.
+            name: format!(
+                "{}/{}",
+                self.name.trim_end_matches('/'),
+                name.escape_debug()
+            ),
+            path,
+        }
+    }
+
+    /// What the path says of the devices of a file: the request, and the driver by the file's name.
+    fn identity(&self) -> DeviceIdentity {
+        let mut names = self.path.iter().rev();
+        let driver = names
+            .next()
+            .and_then(|file| file.strip_suffix("-metadata.json"));
+        DeviceIdentity {
+            request: names.next().and_then(|request| request.parse().ok()),
+            driver: driver.and_then(|driver| driver.parse().ok()),
+            ..DeviceIdentity::default()
+        }
+    }
+}
+
+struct Walk<'w, 'a> {
+    root: &'w str,
+    broken: Broken,
+    accept: &'w mut Accept<'a>,
+    notes: Notes,
+    rejected: Vec<Rejected>,
+    readings: Vec<Reading>,
+    entries: usize,
+    files: usize,
+    bytes: usize,
+}
+
+fn is_metadata(name: &str) -> bool {
+    name == "metadata.json" || name.ends_with("-metadata.json")
+}
+
+impl Walk<'_, '_> {
+    /// Walks one directory. Its depth is bounded by [`limits::TREE_LEVELS`].
+    fn directory(&mut self, directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
+        let names = match self.names(directory, place) {
+            Ok(names) => names,
+            Err(error) => return self.broken(place, error),
+        };
+        for name in names {
+            self.entry(directory, &name, &place.below(&name))?;
+        }
+        Ok(())
+    }
+
+    /// The names in a directory, sorted: the order of a file system is no order.
+    fn names(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        place: &Place,
+    ) -> Result<Vec<String>, ReadError> {
+        let failed = |errno| system(&place.name, errno);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            self.entries += 1;
+            if self.entries > limits::TREE_ENTRIES {
+                return Err(self.limit(TreeLimit::Entries));
+            }
+            match entry.file_name().to_str() {
+                // Kubernetes keeps the real files of a projected volume in directories like `..data`; the
+                // names beside them lead there.
+                Ok(name) if name == "." || name.starts_with("..") => {}
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => {
+                    let name = entry.file_name().to_string_lossy();
+                    let shown = &place.below(&name).name;
+                    self.notes
+                        .add(format!("{shown}: this name is not UTF-8 text: passed over"));
+                }
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn entry(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        // Looked at before it is opened: opening a device can set things going.
+        let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            // Removed since the names were read.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return self.broken(place, system(&place.name, errno)),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => self.subdirectory(directory, name, place),
+            _ if !is_metadata(name) => Ok(()),
+            FileType::RegularFile => {
+                match rustix::fs::openat(directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty()) {
+                    Ok(file) => self.file(&file, place),
+                    Err(errno) => self.broken(place, system(&place.name, errno)),
+                }
+            }
+            FileType::Symlink => self.link(directory, name, place),
+            kind => match not_a_file(&place.name, kind) {
+                Some(error) => self.broken(place, error),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn subdirectory(
+        &mut self,
+        parent: BorrowedFd<'_>,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let before = self.files;
+        if place.path.len() < limits::TREE_LEVELS {
+            let flags = FLAGS | OFlags::NOFOLLOW | OFlags::DIRECTORY;
+            match rustix::fs::openat(parent, name, flags, Mode::empty()) {
+                Ok(directory) => self.directory(directory.as_fd(), place)?,
+                Err(errno) => return self.broken(place, system(&place.name, errno)),
+            }
+        } else if !is_metadata(name) {
+            let what = "a directory so deep is none of a metadata tree: passed over";
+            self.notes.add(format!("{}: {what}", place.name));
+        }
+        // A container runtime makes a directory where the file to be mounted is missing. A claim
+        // may have such a name as well, but then there are files below it.
+        if is_metadata(name) && self.files == before {
+            let error = ReadError::file(&*place.name, ReadErrorKind::NotAFile("a directory"));
+            return self.broken(place, error);
+        }
+        Ok(())
+    }
+
+    /// Follows a link as the projected volumes of Kubernetes have them, `x -> ..data/x`: the kernel
+    /// lets it lead nowhere but below the directory that it stands in.
+    fn link(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        name: &str,
+        place: &Place,
+    ) -> Result<(), ReadError> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+        if let Some(file) = open_regular(directory, name, resolve) {
+            return self.file(&file, place);
+        }
+        let what = "this symbolic link leads to no file below its directory: passed over";
+        self.notes.add(format!("{}: {what}", place.name));
+        Ok(())
+    }
+
+    fn file(&mut self, file: &OwnedFd, place: &Place) -> Result<(), ReadError> {
+        self.files += 1;
+        if self.files > limits::FILES {
+            return Err(self.limit(TreeLimit::Files));
+        }
+        match (self.accept)(&place.name, file.as_fd()) {
+            Ok(true) => {}
+            Ok(false) => {
+                self.notes.add(format!(
+                    "{}: this file is not one of those that are read: passed over",
+                    place.name
+                ));
+                return Ok(());
+            }
+            Err(error) => return self.broken(place, error),
+        }
+        let bytes = match read_fd(&place.name, file) {
+            Ok(bytes) => bytes,
+            Err(error) => return self.broken(place, error),
+        };
+        self.bytes += bytes.len();
+        if self.bytes > limits::TREE_BYTES {
+            return Err(self.limit(TreeLimit::Bytes));
+        }
+        match super::read(&place.name, &bytes) {
+            Ok(reading) => {
+                self.readings.push(reading);
+                Ok(())
+            }
+            Err(error) => self.broken(place, error),
+        }
+    }
+
+    fn broken(&mut self, place: &Place, error: ReadError) -> Result<(), ReadError> {
+        // The bounds hold for the whole.
+        if self.broken == Broken::Fail || matches!(error.kind, ReadErrorKind::Tree(_)) {
+            return Err(error);
+        }
+        let identity = place.identity();
+        self.rejected.push(Rejected { identity, error });
+        Ok(())
+    }
+
+    fn limit(&self, limit: TreeLimit) -> ReadError {
+        ReadError::file(self.root, ReadErrorKind::Tree(limit))
+    }
+}
+
+/// Opens what a link leads to, if that is a regular file within `resolve`.
+fn open_regular(directory: BorrowedFd<'_>, name: &str, resolve: ResolveFlags) -> Option<OwnedFd> {
+    // O_PATH first: it opens nothing yet, so that no device is.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let target = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve).ok()?;
+    let wanted = rustix::fs::fstat(&target).ok()?;
+    if FileType::from_raw_mode(wanted.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let file = rustix::fs::openat2(directory, name, FLAGS, Mode::empty(), resolve).ok()?;
+    let found = rustix::fs::fstat(&file).ok()?;
+    (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile).then_some(file)
+}

@@ -1,0 +1,65 @@
+//! The CDI spec that the hook prints, against golden files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::process::Command;
+
+fn spec(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dra-cdi-hook"))
+        .arg("spec")
+        .args(arguments)
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn the_plain_spec() {
+    let golden = include_str!("spec/plain.json");
+    assert_eq!(spec(&[]), (Some(0), golden.to_owned(), String::new()));
+}
+
+#[test]
+fn options_of_the_hook_go_into_the_spec() {
+    let golden = include_str!("spec/options.json");
+    let given = [
+        "--hook-path",
+        "/opt/dra-guest/bin/dra-cdi-hook",
+        "--vm-mount",
+        "/var/run/vm",
+        "--metadata-dir",
+        "/var/lib/metadata",
+        "--attributes",
+        "/etc/dra-guest/extra.json",
+        "--export",
+        "resource.kubernetes.io/pciBusID",
+        "resource.kubernetes.io/numaNode",
+        "--on-error",
+        "skip",
+        "--log",
+        "/var/log/dra-cdi-hook.log",
+    ];
+    assert_eq!(spec(&given), (Some(0), golden.to_owned(), String::new()));
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    for arguments in [
+        ["--hook-path", "dra-cdi-hook"],
+        ["--vm-mount", "run/vm"],
+        ["--on-error", "ignore"],
+        ["--no-such-option", "x"],
+    ] {
+        let (code, stdout, stderr) = spec(&arguments);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(stderr.contains(arguments[0]), "{stderr}");
+    }
+}
