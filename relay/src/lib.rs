@@ -1,0 +1,24 @@
+//! Takes what guests report of their devices, and puts it on their ResourceClaim.
+//!
+//! A report's way: [`listen`] (who connects, by CID) → [`guest`] (one task a guest: lines, account,
+//! silence) → [`merge`] (pure: claim and statements to claim) → a [`store::ClaimStore`], here
+//! [`claim_files`].
+
+pub mod account;
+pub mod arguments;
+pub mod claim_files;
+pub mod configuration;
+pub mod connection;
+pub mod guest;
+pub mod listen;
+pub mod mailbox;
+pub mod manifest;
+pub mod merge;
+pub mod message;
+pub mod plain_text;
+pub mod rate;
+pub mod replace;
+pub mod run;
+pub mod statement;
+pub mod store;
+pub mod value;

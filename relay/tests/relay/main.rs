@@ -1,0 +1,17 @@
+//! The real relay, spoken to as guests speak to it: over its UNIX sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod claims_directory;
+mod guest_reports;
+mod hostile_guests;
+mod silence;
+mod start_and_end;
+mod world;
