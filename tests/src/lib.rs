@@ -7,3 +7,4 @@ pub mod process;
 pub mod programs;
 pub mod runtime;
 pub mod wait;
+pub mod way;

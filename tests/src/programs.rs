@@ -52,3 +52,16 @@ pub fn workspace() -> PathBuf {
         .unwrap_or(Path::new("/"))
         .to_owned()
 }
+
+/// Cargo's target directory, found from the running program.
+///
+/// # Errors
+/// When the program does not lie in one.
+pub fn target_directory() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    program
+        .ancestors()
+        .find(|directory| directory.join("CACHEDIR.TAG").exists())
+        .map(Path::to_owned)
+        .with_context(|| format!("{} is not in a target directory", program.display()))
+}
