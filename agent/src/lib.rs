@@ -1,5 +1,15 @@
 //! The agent in the guest: observe → plan → apply → verify → report, a room for each step.
 
+pub mod apply;
+pub mod cli;
+pub mod commands;
+pub mod exit;
+pub mod netlink;
 pub mod observe;
+pub mod pipeline;
 pub mod plan;
+pub mod policy;
+pub mod report;
 pub mod roots;
+pub mod source;
+pub mod verify;

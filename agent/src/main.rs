@@ -1,3 +1,26 @@
 //! `dra-guest-agent`: puts the attributes of a VM's devices to use inside the VM.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use dra_guest_agent::cli::Cli;
+use dra_guest_agent::commands;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // The journal, or whoever reads standard error, adds the time.
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(cli.log_level)
+        .with_target(false)
+        .with_ansi(false)
+        .without_time()
+        .init();
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(ended) => {
+            eprintln!("dra-guest-agent: {}", ended.message);
+            ended.exit.into()
+        }
+    }
+}

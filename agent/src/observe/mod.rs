@@ -1,5 +1,203 @@
 //! The look at the kernel: one netlink dump of links and addresses, and what sysfs adds to it.
 
 mod model;
+mod sysfs;
+
+use std::path::Path;
+
+use device_attributes::{InterfaceAddress, MacAddress, PciAddress};
 
 pub use model::{Interface, Observation, PciFunction};
+
+use crate::netlink::{Address, Link, Netlink, NetlinkError};
+use crate::roots::Roots;
+
+/// Looks at what the guest has: every interface but the loopback one, by index, and the PCI
+/// functions that are asked for.
+///
+/// # Errors
+/// When the kernel does not list its interfaces and addresses. What sysfs does not say is absent.
+pub async fn observe(
+    netlink: &Netlink,
+    roots: &Roots,
+    functions: &[PciAddress],
+) -> Result<Observation, NetlinkError> {
+    let links = netlink.links().await?;
+    let addresses = netlink.addresses().await?;
+    Ok(combine(links, &addresses, &roots.sys, functions))
+}
+
+fn combine(
+    links: Vec<Link>,
+    addresses: &[Address],
+    sys: &Path,
+    functions: &[PciAddress],
+) -> Observation {
+    // A kernel that names parents (Linux 5.14) names every one: an interface without a parent is
+    // virtual, and sysfs need not be asked.
+    let parents_are_named = links.iter().any(|link| link.parent_bus.is_some());
+    let mut interfaces: Vec<Interface> = links
+        .into_iter()
+        .filter(|link| !link.loopback)
+        .map(|link| {
+            let pci_address = match (&link.parent_bus, &link.parent) {
+                (Some(bus), Some(parent)) if bus == "pci" => parent.parse().ok(),
+                (None, _) if parents_are_named => None,
+                _ => sysfs::pci_address(sys, &link.name),
+            };
+            interface(link, addresses, sys, pci_address)
+        })
+        .collect();
+    interfaces.sort_by_key(|interface| interface.index);
+    Observation {
+        interfaces,
+        pci_functions: functions
+            .iter()
+            .filter_map(|address| Some((*address, sysfs::function(sys, *address)?)))
+            .collect(),
+    }
+}
+
+fn interface(
+    link: Link,
+    addresses: &[Address],
+    sys: &Path,
+    pci_address: Option<PciAddress>,
+) -> Interface {
+    Interface {
+        index: link.index,
+        name: link.name,
+        alternative_names: link.alternative_names,
+        kind: link.kind,
+        controller: link.controller,
+        mac_address: mac(&link.address),
+        permanent_mac_address: mac(&link.permanent_address),
+        pci_address,
+        numa_node: pci_address.and_then(|address| sysfs::numa_node(sys, address)),
+        up: link.up,
+        mtu: link.mtu,
+        min_mtu: Some(link.min_mtu).filter(|mtu| *mtu != 0),
+        max_mtu: Some(link.max_mtu).filter(|mtu| *mtu != 0),
+        addresses: addresses
+            .iter()
+            .filter(|address| address.interface == link.index)
+            // One that no document can ask for, like 10.0.0.0/8 with no host part, is left out.
+            .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
+            .collect(),
+    }
+}
+
+fn mac(bytes: &[u8]) -> Option<MacAddress> {
+    MacAddress::from_bytes(bytes.try_into().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device_attributes::NodeId;
+    use std::fs;
+
+    fn link(index: u32) -> Link {
+        Link {
+            index,
+            name: format!("eth{index}"),
+            address: vec![2, 0, 0, 0, 0, 1],
+            ..Link::default()
+        }
+    }
+
+    #[test]
+    fn interfaces_are_sorted_and_the_loopback_one_is_left_out_whatever_its_name() {
+        let loopback = Link {
+            loopback: true,
+            ..link(1)
+        };
+        let observation = combine(vec![link(9), loopback, link(2)], &[], Path::new("/x"), &[]);
+        let indices: Vec<u32> = observation.interfaces.iter().map(|i| i.index).collect();
+        assert_eq!(indices, [2, 9]);
+    }
+
+    #[test]
+    fn a_hardware_address_that_is_none_is_absent() {
+        for (bytes, expected) in [
+            (vec![0; 6], None),
+            (vec![], None),
+            (vec![2; 20], None),
+            (vec![1, 0, 0, 0, 0, 1], None),
+            (vec![2, 0, 0, 0, 0, 1], Some("02:00:00:00:00:01")),
+        ] {
+            let link = Link {
+                permanent_address: bytes,
+                ..link(2)
+            };
+            let observation = combine(vec![link], &[], Path::new("/x"), &[]);
+            assert_eq!(
+                observation.interfaces[0].permanent_mac_address,
+                expected.map(|text| text.parse().unwrap())
+            );
+        }
+    }
+
+    #[test]
+    fn a_bound_of_zero_is_no_bound() {
+        let bounded = Link {
+            min_mtu: 68,
+            max_mtu: 9000,
+            ..link(3)
+        };
+        let observation = combine(vec![link(2), bounded], &[], Path::new("/x"), &[]);
+        let bounds: Vec<_> = observation
+            .interfaces
+            .iter()
+            .map(|i| (i.min_mtu, i.max_mtu))
+            .collect();
+        assert_eq!(bounds, [(None, None), (Some(68), Some(9000))]);
+    }
+
+    #[test]
+    fn the_function_is_the_named_parent_and_its_node_comes_from_sysfs() {
+        let sys = tempfile::tempdir().unwrap();
+        let function = sys.path().join("bus/pci/devices/10000:81:00.0");
+        fs::create_dir_all(&function).unwrap();
+        fs::write(function.join("numa_node"), "1\n").unwrap();
+        let on_pci = Link {
+            parent: Some("10000:81:00.0".into()),
+            parent_bus: Some("pci".into()),
+            ..link(2)
+        };
+        let on_ccw = Link {
+            parent: Some("0.0.0001".into()),
+            parent_bus: Some("ccw".into()),
+            ..link(3)
+        };
+        let address: PciAddress = "10000:81:00.0".parse().unwrap();
+        let observation = combine(vec![on_pci, on_ccw, link(4)], &[], sys.path(), &[address]);
+        let found: Vec<_> = observation
+            .interfaces
+            .iter()
+            .map(|i| (i.pci_address, i.numa_node.map(NodeId::get)))
+            .collect();
+        assert_eq!(
+            found,
+            [(Some(address), Some(1)), (None, None), (None, None)]
+        );
+        assert!(observation.pci_functions.contains_key(&address));
+    }
+
+    #[test]
+    fn a_kernel_that_names_no_parents_is_helped_by_sysfs() {
+        let sys = tempfile::tempdir().unwrap();
+        let class = sys.path().join("class/net");
+        fs::create_dir_all(&class).unwrap();
+        std::os::unix::fs::symlink(
+            "../../devices/pci0000:00/0000:00:03.0/virtio0/net/eth2",
+            class.join("eth2"),
+        )
+        .unwrap();
+        let observation = combine(vec![link(2)], &[], sys.path(), &[]);
+        assert_eq!(
+            observation.interfaces[0].pci_address,
+            Some("0000:00:03.0".parse().unwrap())
+        );
+    }
+}

@@ -1,5 +1,201 @@
 //! The planner, a pure function: what is wanted and what is observed to steps and problems.
 
+mod configuration;
+mod identity;
+mod rename;
 pub mod step;
+mod wanted;
 
+use std::collections::BTreeMap;
+
+use device_attributes::report::Reason;
+use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
+use serde::{Deserialize, Serialize};
+
+pub use identity::{Found, identify};
 pub use step::{Action, Step, Transaction};
+pub use wanted::{Wanted, functions, wanted};
+
+use crate::observe::{Interface, Observation};
+
+/// What to do, and what cannot be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Plan {
+    /// What is known of each wanted device, in their order.
+    pub devices: Vec<PlannedDevice>,
+    /// The steps, in the order that the kernel needs: renames first, since a later step may take
+    /// an interface down or up, then each device's own.
+    pub transactions: Vec<Transaction>,
+}
+
+/// What is known of one wanted device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlannedDevice {
+    /// The device, in the host's terms.
+    pub identity: DeviceIdentity,
+    /// The index of its interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<u32>,
+    /// Its PCI function in the guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci_address: Option<PciAddress>,
+    /// What stands in the way. A device that was found gets the steps that are still possible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+}
+
+/// What stands in the way of one device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Problem {
+    /// In one word.
+    pub reason: Reason,
+    /// In a sentence.
+    pub message: String,
+}
+
+impl Plan {
+    /// All steps, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.transactions
+            .iter()
+            .flat_map(|transaction| &transaction.steps)
+    }
+}
+
+/// Plans what turns the observed state into the wanted one.
+///
+/// Pure: the same input gives the same plan, and a state that is as wanted gives no step. A
+/// problem of one device leaves the others' steps as they are.
+pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
+    let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
+    let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    for (place, wanted) in wanted.iter().enumerate() {
+        let mut device = PlannedDevice {
+            identity: wanted.identity.clone(),
+            ..PlannedDevice::default()
+        };
+        match identify(wanted, observation) {
+            Ok(Found::Interface(interface)) => {
+                device.interface = Some(interface.index);
+                device.pci_address = interface.pci_address;
+                found.push((place, wanted, interface));
+            }
+            Ok(Found::Function(address)) => device.pci_address = Some(address),
+            Err(problem) => device.problems.push(problem),
+        }
+        devices.push(device);
+    }
+
+    let mut problems = contested_interfaces(&found, wanted);
+    found.retain(|(place, ..)| !problems.iter().any(|(contested, _)| contested == place));
+
+    let (renames, contested) = wanted_renames(&found);
+    problems.extend(contested);
+    let (mut transactions, blocked) = rename::order(renames, observation);
+    problems.extend(blocked);
+
+    for (place, wanted, interface) in found {
+        let name = name_after(&transactions, interface);
+        let (steps, problem) = configuration::configuration(place, wanted, interface, &name);
+        problems.extend(problem.map(|problem| (place, problem)));
+        if !steps.is_empty() {
+            transactions.push(Transaction { steps });
+        }
+    }
+    for (place, problem) in problems {
+        if let Some(device) = devices.get_mut(place) {
+            device.problems.push(problem);
+        }
+    }
+    Plan {
+        devices,
+        transactions,
+    }
+}
+
+/// Problems of devices that are all the same interface.
+fn contested_interfaces(
+    found: &[(usize, &Wanted, &Interface)],
+    wanted: &[Wanted],
+) -> Vec<(usize, Problem)> {
+    let mut by_index: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (place, _, interface) in found {
+        by_index.entry(interface.index).or_default().push(*place);
+    }
+    found
+        .iter()
+        .filter_map(|(place, _, interface)| {
+            let others = others(by_index.get(&interface.index)?, *place, wanted)?;
+            let message = format!("{} is also what {others} names", interface.name);
+            let reason = Reason::Ambiguous;
+            Some((*place, Problem { reason, message }))
+        })
+        .collect()
+}
+
+/// The other devices of a group, for a message; none when it has no other.
+fn others(group: &[usize], place: usize, wanted: &[Wanted]) -> Option<String> {
+    let names: Vec<String> = group
+        .iter()
+        .filter(|other| **other != place)
+        .filter_map(|other| wanted.get(*other))
+        .map(|wanted| wanted.identity.to_string())
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The renames to do, and problems of devices that want one name.
+fn wanted_renames<'a>(
+    found: &[(usize, &'a Wanted, &'a Interface)],
+) -> (Vec<rename::Rename<'a>>, Vec<(usize, Problem)>) {
+    let mut by_name: BTreeMap<&InterfaceName, Vec<(usize, &DeviceIdentity)>> = BTreeMap::new();
+    for (place, wanted, _) in found {
+        if let Some(name) = &wanted.name {
+            by_name
+                .entry(name)
+                .or_default()
+                .push((*place, &wanted.identity));
+        }
+    }
+    let mut renames = Vec::new();
+    let mut problems = Vec::new();
+    for (device, wanted, interface) in found {
+        let Some(to) = &wanted.name else { continue };
+        let rivals: Vec<String> = by_name
+            .get(to)
+            .into_iter()
+            .flatten()
+            .filter(|(place, _)| place != device)
+            .map(|(_, identity)| identity.to_string())
+            .collect();
+        if !rivals.is_empty() {
+            let message = format!("the name {to} is also wanted for {}", rivals.join(", "));
+            let reason = Reason::InvalidAttributes;
+            problems.push((*device, Problem { reason, message }));
+        } else if interface.name != to.as_str() {
+            renames.push(rename::Rename {
+                device: *device,
+                interface,
+                to,
+            });
+        }
+    }
+    (renames, problems)
+}
+
+/// The name that an interface has once the renames are done.
+fn name_after(transactions: &[Transaction], interface: &Interface) -> String {
+    let steps = transactions
+        .iter()
+        .flat_map(|transaction| &transaction.steps);
+    let mut name = &interface.name;
+    for step in steps.filter(|step| step.interface == interface.index) {
+        if let Action::Rename { to } = &step.action {
+            name = to;
+        }
+    }
+    name.clone()
+}

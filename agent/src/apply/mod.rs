@@ -1,0 +1,159 @@
+//! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
+
+mod kernel;
+mod undo;
+
+use std::collections::BTreeSet;
+
+pub use undo::Undo;
+use undo::UndoLog;
+
+use crate::netlink::{Netlink, NetlinkError};
+use crate::plan::{Step, Transaction};
+
+/// What came of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied<E = NetlinkError> {
+    /// How many steps were made and stand.
+    pub done: usize,
+    /// How many steps were made and taken back.
+    pub undone: usize,
+    /// How many steps were not tried, since a device of their transaction had failed.
+    pub skipped: usize,
+    /// One for each transaction that was tried and fell.
+    pub failures: Vec<Failure<E>>,
+}
+
+/// A transaction that fell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure<E = NetlinkError> {
+    /// The device of the step that failed, by its place in the list of wanted devices.
+    pub device: usize,
+    /// The step that failed.
+    pub step: Step,
+    /// Why.
+    pub error: E,
+    /// Why what was done before it could not all be taken back; empty when it was.
+    pub undo_errors: Vec<E>,
+    /// The devices that fell with it, since their steps stand in one transaction with its own.
+    pub with: BTreeSet<usize>,
+}
+
+impl<E> Applied<E> {
+    /// The failure that a device has part in.
+    pub fn failure_of(&self, device: usize) -> Option<&Failure<E>> {
+        let has_part = |failure: &&Failure<E>| failure.concerns(device);
+        self.failures.iter().find(has_part)
+    }
+}
+
+impl<E> Failure<E> {
+    fn concerns(&self, device: usize) -> bool {
+        self.device == device || self.with.contains(&device)
+    }
+}
+
+/// Makes the steps of a plan.
+///
+/// When a step fails, those of its transaction are taken back, newest first, and every device that
+/// the transaction has steps for has failed. Later transactions of such a device are skipped; the
+/// others are made.
+pub async fn apply(netlink: &Netlink, transactions: &[Transaction]) -> Applied {
+    run(&mut kernel::Kernel(netlink), transactions).await
+}
+
+/// What came of a step that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// The kernel's state changed.
+    Changed,
+    /// It was so already: there is nothing to take back.
+    AlreadySo,
+}
+
+/// A step that failed.
+struct StepError<E> {
+    error: E,
+    /// Whether it changed something all the same, which has to be taken back.
+    changed: bool,
+}
+
+/// What steps are made to.
+trait Target {
+    type Error;
+    async fn make(&mut self, step: &Step) -> Result<Outcome, StepError<Self::Error>>;
+    async fn undo(&mut self, undo: &Undo) -> Result<(), Self::Error>;
+}
+
+async fn run<T: Target>(target: &mut T, transactions: &[Transaction]) -> Applied<T::Error> {
+    let mut applied = Applied {
+        done: 0,
+        undone: 0,
+        skipped: 0,
+        failures: Vec::new(),
+    };
+    for transaction in transactions {
+        let devices = transaction.steps.iter().map(|step| step.device);
+        let devices: BTreeSet<usize> = devices.collect();
+        let fallen = (applied.failures.iter_mut())
+            .find(|failure| devices.iter().any(|device| failure.concerns(*device)));
+        if let Some(failure) = fallen {
+            applied.skipped += transaction.steps.len();
+            failure.fell_with(devices);
+            continue;
+        }
+        run_transaction(target, transaction, devices, &mut applied).await;
+    }
+    applied
+}
+
+async fn run_transaction<T: Target>(
+    target: &mut T,
+    transaction: &Transaction,
+    devices: BTreeSet<usize>,
+    applied: &mut Applied<T::Error>,
+) {
+    let mut log = UndoLog::default();
+    let mut made = 0;
+    for step in &transaction.steps {
+        log.begin(step);
+        match target.make(step).await {
+            Ok(Outcome::Changed) => made += 1,
+            Ok(Outcome::AlreadySo) => {
+                log.retract();
+                made += 1;
+            }
+            Err(StepError { error, changed }) => {
+                if !changed {
+                    log.retract();
+                }
+                let mut failure = Failure {
+                    device: step.device,
+                    step: step.clone(),
+                    error,
+                    undo_errors: Vec::new(),
+                    with: BTreeSet::new(),
+                };
+                failure.fell_with(devices);
+                while let Some(undo) = log.take_last() {
+                    // One that cannot be taken back does not keep the others.
+                    if let Err(error) = target.undo(&undo).await {
+                        failure.undo_errors.push(error);
+                    }
+                }
+                applied.undone += made;
+                applied.skipped += transaction.steps.len() - made - 1;
+                applied.failures.push(failure);
+                return;
+            }
+        }
+    }
+    applied.done += made;
+}
+
+impl<E> Failure<E> {
+    fn fell_with(&mut self, devices: BTreeSet<usize>) {
+        self.with.extend(devices);
+        self.with.remove(&self.device);
+    }
+}

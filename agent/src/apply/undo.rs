@@ -1,0 +1,115 @@
+//! The undo log: what takes back the steps that a transaction has made so far.
+
+use std::fmt;
+
+use device_attributes::InterfaceAddress;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Action, Step};
+
+/// What takes one step back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+pub enum Undo {
+    /// The name that it had.
+    Rename {
+        /// The interface's index.
+        interface: u32,
+        /// The name that it was given.
+        from: String,
+        /// The name that it had.
+        to: String,
+    },
+    /// The MTU that it had.
+    SetMtu {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The MTU that it had.
+        to: u32,
+    },
+    /// Down, as it was.
+    SetDown {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+    },
+    /// Without the address that was added.
+    RemoveAddress {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+    },
+}
+
+impl Undo {
+    /// What takes `step` back, were it made.
+    pub fn of(step: &Step) -> Self {
+        let interface = step.interface;
+        let name = step.name.clone();
+        match &step.action {
+            Action::Rename { to } => Self::Rename {
+                interface,
+                from: to.clone(),
+                to: name,
+            },
+            Action::SetMtu { from, .. } => Self::SetMtu {
+                interface,
+                name,
+                to: *from,
+            },
+            Action::SetUp => Self::SetDown { interface, name },
+            Action::AddAddress { address } => Self::RemoveAddress {
+                interface,
+                name,
+                address: *address,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rename { from, to, .. } => write!(f, "rename {from} back to {to}"),
+            Self::SetMtu { name, to, .. } => write!(f, "set the MTU of {name} back to {to}"),
+            Self::SetDown { name, .. } => write!(f, "set {name} down again"),
+            Self::RemoveAddress { name, address, .. } => {
+                write!(f, "remove {address} from {name} again")
+            }
+        }
+    }
+}
+
+/// The log of one transaction. An entry is written before its step is made, so that a log that
+/// outlives its writer never lacks one.
+#[derive(Debug, Default)]
+pub(super) struct UndoLog {
+    entries: Vec<Undo>,
+}
+
+impl UndoLog {
+    /// Before a step is made.
+    pub(super) fn begin(&mut self, step: &Step) {
+        self.entries.push(Undo::of(step));
+    }
+
+    /// After a step that changed nothing.
+    pub(super) fn retract(&mut self) {
+        self.entries.pop();
+    }
+
+    /// The newest entry, which is no longer in the log.
+    pub(super) fn take_last(&mut self) -> Option<Undo> {
+        self.entries.pop()
+    }
+}

@@ -1,0 +1,137 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::roots::Roots;
+use crate::source::Places;
+
+/// Puts the attributes of a VM's devices to use inside the VM.
+///
+/// Kubernetes Dynamic Resource Allocation knows the devices of this VM: MAC addresses, names,
+/// addresses, NUMA nodes. The node brings that in as device-attributes.json; this program finds
+/// each device by its MAC or guest PCI address, names and configures it, and reports whether it
+/// is ready.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dra-guest-agent",
+    version,
+    after_help = "Exit codes: 0 done or ready, 1 failed, 2 wrong usage or configuration, \
+                  3 some devices failed, 4 no attributes yet.\n\
+                  Policy: /etc/dra-guest/agent.toml and /etc/dra-guest/agent.d/*.toml."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How much to say on standard error: error, warn, info or debug.
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "info")]
+    pub log_level: tracing::Level,
+
+    /// Where the system's trees are.
+    #[command(flatten)]
+    pub roots: RootArguments,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Apply the attributes, and keep watching them: what the service does.
+    ///
+    /// Waits for attributes that are not there yet, follows their changes, tells systemd and the
+    /// node's relay.
+    Run(Source),
+    /// Apply the attributes once.
+    Apply {
+        /// Where they come from.
+        #[command(flatten)]
+        source: Source,
+        /// Wait at most this long for attributes that are not there yet.
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        wait: u64,
+    },
+    /// Show what apply would change, and why; change nothing.
+    Plan {
+        /// Where the attributes come from.
+        #[command(flatten)]
+        source: Source,
+        /// Print the plan as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what the last run or apply saw of each device.
+    Status {
+        /// Print the status file as it is.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Exit 0 when every device is ready, for probes; one line says why not.
+    Check,
+    /// Show what this guest has: its network interfaces as the kernel describes them.
+    Inspect {
+        /// Print it as JSON, in the form of the planner's cases.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check files: attributes in any known form, or a policy (*.toml).
+    Validate {
+        /// The files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Where the attributes come from.
+#[derive(Debug, Clone, Args)]
+pub struct Source {
+    /// Read this file, or this directory of upstream metadata, and nothing else.
+    ///
+    /// Without it: the credential device-attributes, then /run/kubevirt/device-attributes.json
+    /// (the VM mount), then the fw_cfg item opt/org.kubevirt/device-attributes.
+    #[arg(long, value_name = "PATH")]
+    pub attributes: Option<PathBuf>,
+}
+
+impl Source {
+    /// The places to look at. systemd names the credentials' directory in the environment.
+    pub fn places(&self) -> Places {
+        Places {
+            attributes: self.attributes.clone(),
+            credentials: std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from),
+        }
+    }
+}
+
+/// Other roots for the system's trees.
+#[derive(Debug, Clone, Args)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "the names are the options' names"
+)]
+pub struct RootArguments {
+    /// The root of sysfs.
+    #[arg(long, global = true, hide = true, default_value = "/sys")]
+    sys_root: PathBuf,
+    /// The root of procfs.
+    #[arg(long, global = true, hide = true, default_value = "/proc")]
+    proc_root: PathBuf,
+    /// The root of runtime state.
+    #[arg(long, global = true, hide = true, default_value = "/run")]
+    run_root: PathBuf,
+    /// The root of configuration.
+    #[arg(long, global = true, hide = true, default_value = "/etc")]
+    etc_root: PathBuf,
+}
+
+impl From<RootArguments> for Roots {
+    fn from(arguments: RootArguments) -> Self {
+        Self {
+            sys: arguments.sys_root,
+            proc: arguments.proc_root,
+            run: arguments.run_root,
+            etc: arguments.etc_root,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! `apply`: one pass.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{connect, load_policy, print};
+use crate::exit::{Ended, Exit};
+use crate::pipeline;
+use crate::report::Status;
+use crate::roots::Roots;
+use crate::source::{self, LoadError, Loaded, Places};
+
+/// The time between two looks at a source that has nothing yet: inotify does not cross virtiofs.
+pub(super) const POLL: Duration = Duration::from_secs(2);
+
+pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<Exit, Ended> {
+    let policy = load_policy(roots)?;
+    let loaded = match load(roots, places, wait).await {
+        Ok(loaded) => loaded,
+        Err(error) => return without_attributes(roots, &error),
+    };
+    tell_notes(&loaded);
+    let netlink = connect()?;
+    let devices = pipeline::pass(&netlink, roots, &policy, &loaded.reading).await?;
+    let status = Status::of_devices(loaded.path, loaded.digest, devices);
+    status.write(roots).map_err(Ended::failed)?;
+    print(&status)?;
+    Ok(if status.ready {
+        Exit::Done
+    } else {
+        Exit::SomeDevices
+    })
+}
+
+/// The status says so too: a probe must not see the devices of an earlier document.
+fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
+    let status = Status::without_attributes(error.to_string());
+    status.write(roots).map_err(Ended::failed)?;
+    Err(Ended {
+        exit: exit_of(error),
+        message: error.to_string(),
+    })
+}
+
+async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadError> {
+    let deadline = Instant::now().checked_add(Duration::from_secs(wait));
+    loop {
+        match source::load(roots, places) {
+            Err(LoadError::NotYet(why)) => {
+                let left = deadline.map_or(POLL, |deadline| {
+                    deadline.saturating_duration_since(Instant::now())
+                });
+                if left.is_zero() {
+                    return Err(LoadError::NotYet(why));
+                }
+                sleep(POLL.min(left)).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+pub(super) fn exit_of(error: &LoadError) -> Exit {
+    match error {
+        LoadError::NotYet(_) => Exit::NoAttributes,
+        LoadError::Broken(_) => Exit::Failed,
+    }
+}
+
+/// What was passed over in the attributes, and which entries are broken.
+pub(super) fn tell_notes(loaded: &Loaded) {
+    for note in &loaded.reading.notes {
+        tracing::warn!("{note}");
+    }
+    for rejected in &loaded.reading.rejected {
+        tracing::error!("{}", rejected.error);
+    }
+}

@@ -1,0 +1,202 @@
+//! The kernel's routing netlink: interfaces and addresses, listed and changed one at a time.
+
+mod address;
+mod connection;
+mod error;
+mod link;
+mod message;
+
+use std::net::IpAddr;
+
+use device_attributes::InterfaceAddress;
+use rtnetlink::packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::address::AddressMessage;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use rtnetlink::{AddressMessageBuilder, LinkMessageBuilder, LinkUnspec};
+
+pub use address::Address;
+use connection::Connection;
+pub use error::{Cause, NetlinkError};
+pub use link::Link;
+use message::Message;
+
+/// A connection to the routing netlink of the network namespace that it was opened in.
+///
+/// Every request has a deadline of ten seconds. One that is dropped before its end may still be
+/// carried out.
+#[derive(Debug)]
+pub struct Netlink {
+    connection: Connection,
+}
+
+impl Netlink {
+    /// Opens the connection, inside a tokio runtime with I/O and time.
+    ///
+    /// # Errors
+    /// When the kernel gives no socket.
+    ///
+    /// # Panics
+    /// Outside such a runtime.
+    pub fn open() -> Result<Self, NetlinkError> {
+        let connection = Connection::open()
+            .map_err(|error| NetlinkError::socket("speak to the kernel by netlink", &error))?;
+        Ok(Self { connection })
+    }
+
+    /// Every interface, `lo` included.
+    ///
+    /// # Errors
+    /// When the list cannot be had, or keeps changing while it is read.
+    pub async fn links(&self) -> Result<Vec<Link>, NetlinkError> {
+        let mut message = LinkMessage::default();
+        // The statistics are a quarter of the bytes, and nothing here reads them.
+        let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
+        message.attributes.push(mask);
+        let request = RouteNetlinkMessage::GetLink(message);
+        let list = self
+            .connection
+            .dump(request, "list the network interfaces")
+            .await?;
+        Ok(list
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Link(link) => Some(link),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Every address of every interface, in the kernel's order.
+    ///
+    /// # Errors
+    /// As for [`Netlink::links`].
+    pub async fn addresses(&self) -> Result<Vec<Address>, NetlinkError> {
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let list = self.connection.dump(request, "list the addresses").await?;
+        Ok(list
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Address(address) => Some(address),
+                _ => None,
+            })
+            .collect())
+    }
+
+    /// Gives an interface another name. Before Linux 6.2 the kernel refuses that with `EBUSY`
+    /// while the interface is up.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or does not answer.
+    pub async fn rename(&self, interface: u32, to: &str) -> Result<(), NetlinkError> {
+        let link = LinkUnspec::new_with_index(interface).name(to.to_owned());
+        self.set_link(link, &format!("rename interface {interface} to {to}"))
+            .await
+    }
+
+    /// Sets an interface's MTU, in bytes.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`].
+    pub async fn set_mtu(&self, interface: u32, mtu: u32) -> Result<(), NetlinkError> {
+        let link = LinkUnspec::new_with_index(interface).mtu(mtu);
+        let attempt = format!("set the MTU of interface {interface} to {mtu}");
+        self.set_link(link, &attempt).await
+    }
+
+    /// Sets an interface administratively up.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`].
+    pub async fn set_up(&self, interface: u32) -> Result<(), NetlinkError> {
+        let link = LinkUnspec::new_with_index(interface).up();
+        self.set_link(link, &format!("set interface {interface} up"))
+            .await
+    }
+
+    /// Sets an interface administratively down. Its routes and its global IPv6 addresses are lost.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`].
+    pub async fn set_down(&self, interface: u32) -> Result<(), NetlinkError> {
+        let link = LinkUnspec::new_with_index(interface).down();
+        self.set_link(link, &format!("set interface {interface} down"))
+            .await
+    }
+
+    /// Adds an address to an interface, with the broadcast address that its prefix gives.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`]; `EEXIST` when the interface has it.
+    pub async fn add_address(
+        &self,
+        interface: u32,
+        address: InterfaceAddress,
+    ) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::NewAddress(address_message(interface, address));
+        let attempt = format!("add {address} to interface {interface}");
+        self.connection
+            .change(request, NLM_F_CREATE | NLM_F_EXCL, &attempt)
+            .await
+    }
+
+    /// Removes an address from an interface.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`]; `EADDRNOTAVAIL` when the interface does not have it.
+    pub async fn remove_address(
+        &self,
+        interface: u32,
+        address: InterfaceAddress,
+    ) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::DelAddress(address_message(interface, address));
+        let attempt = format!("remove {address} from interface {interface}");
+        self.connection.change(request, 0, &attempt).await
+    }
+
+    /// Puts an address back as it was, with its flags and lifetimes.
+    ///
+    /// # Errors
+    /// As for [`Netlink::add_address`].
+    pub async fn restore_address(&self, address: &Address) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::NewAddress(address.message.clone());
+        let attempt = match address.ip {
+            Some(ip) => format!(
+                "put {ip}/{} back on interface {}",
+                address.prefix, address.interface
+            ),
+            None => format!("put an address back on interface {}", address.interface),
+        };
+        self.connection
+            .change(request, NLM_F_CREATE | NLM_F_EXCL, &attempt)
+            .await
+    }
+
+    async fn set_link(
+        &self,
+        link: LinkMessageBuilder<LinkUnspec>,
+        attempt: &str,
+    ) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::SetLink(link.build());
+        self.connection.change(request, 0, attempt).await
+    }
+}
+
+fn address_message(interface: u32, address: InterfaceAddress) -> AddressMessage {
+    match address.ip() {
+        IpAddr::V4(ip) => AddressMessageBuilder::<std::net::Ipv4Addr>::new()
+            .index(interface)
+            .address(ip, address.prefix())
+            .build(),
+        IpAddr::V6(ip) => AddressMessageBuilder::<std::net::Ipv6Addr>::new()
+            .index(interface)
+            .address(ip, address.prefix())
+            .build(),
+    }
+}
+
+/// An attribute's text without the NUL at its end; bytes that are no UTF-8 are replaced.
+fn text(value: &[u8]) -> String {
+    let value = value.strip_suffix(&[0]).unwrap_or(value);
+    String::from_utf8_lossy(value).into_owned()
+}

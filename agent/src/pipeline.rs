@@ -1,0 +1,98 @@
+//! One pass of the pipeline: observe → plan → apply → verify.
+
+use std::collections::BTreeMap;
+
+use device_attributes::read::Reading;
+use device_attributes::report::DeviceReport;
+
+use crate::apply::{self, Failure};
+use crate::exit::Ended;
+use crate::netlink::Netlink;
+use crate::observe::{Observation, observe};
+use crate::plan::{self, Plan, Wanted};
+use crate::policy::Policy;
+use crate::roots::Roots;
+use crate::verify;
+
+/// What is wanted, what the guest has, and what turns the one into the other.
+#[derive(Debug)]
+pub struct Draft {
+    /// The wanted devices.
+    pub wanted: Vec<Wanted>,
+    /// The look at the kernel that the plan was made from.
+    pub observation: Observation,
+    /// The plan.
+    pub plan: Plan,
+}
+
+/// Observes and plans, and changes nothing.
+///
+/// # Errors
+/// When the kernel cannot be asked.
+pub async fn draft(
+    netlink: &Netlink,
+    roots: &Roots,
+    policy: &Policy,
+    reading: &Reading,
+) -> Result<Draft, Ended> {
+    let wanted = plan::wanted(&reading.document, policy);
+    let functions = plan::functions(&wanted);
+    let observation = observe(netlink, roots, &functions)
+        .await
+        .map_err(Ended::failed)?;
+    let plan = plan::plan(&wanted, &observation);
+    Ok(Draft {
+        wanted,
+        observation,
+        plan,
+    })
+}
+
+/// Brings the devices into the wanted state and says what became of each, the broken entries of
+/// the document among them.
+///
+/// # Errors
+/// When the kernel cannot be asked; what it refuses for one device is in that device's report.
+pub async fn pass(
+    netlink: &Netlink,
+    roots: &Roots,
+    policy: &Policy,
+    reading: &Reading,
+) -> Result<Vec<DeviceReport>, Ended> {
+    let Draft {
+        wanted,
+        mut observation,
+        plan,
+    } = draft(netlink, roots, policy, reading).await?;
+    let mut failures: BTreeMap<usize, String> = BTreeMap::new();
+    // With nothing to do the observation is as fresh as one can be.
+    if !plan.transactions.is_empty() {
+        for step in plan.steps() {
+            tracing::info!("{step}: {}", step.reason);
+        }
+        let applied = apply::apply(netlink, &plan.transactions).await;
+        for place in 0..wanted.len() {
+            if let Some(failure) = applied.failure_of(place) {
+                let text = words(failure);
+                tracing::error!("{text}");
+                failures.insert(place, text);
+            }
+        }
+        let functions = plan::functions(&wanted);
+        observation = observe(netlink, roots, &functions)
+            .await
+            .map_err(Ended::failed)?;
+    }
+    let mut reports = verify::verify(&wanted, &observation, &failures);
+    reports.extend(reading.rejected.iter().map(verify::rejected));
+    Ok(reports)
+}
+
+fn words(failure: &Failure) -> String {
+    let mut text = failure.error.to_string();
+    for error in &failure.undo_errors {
+        text.push_str("; what was done before could not be undone: ");
+        text.push_str(&error.to_string());
+    }
+    text
+}

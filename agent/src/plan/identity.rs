@@ -1,0 +1,213 @@
+//! Which device of the guest is it?
+//!
+//! By MAC address: the permanent one first, then the current one. By the guest's PCI address,
+//! where one is known. Where both are given they must agree. An address of the host is never
+//! looked up.
+
+use device_attributes::report::Reason;
+use device_attributes::{MacAddress, PciAddress};
+
+use super::{Problem, Wanted};
+use crate::observe::{Interface, Observation};
+
+/// What a wanted device turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// A network interface.
+    Interface(&'a Interface),
+    /// A PCI function that has no network interface and need not have one.
+    Function(PciAddress),
+}
+
+/// Finds one device.
+///
+/// # Errors
+/// When the guest has no such device, more than one, or two that contradict each other. The
+/// problem is this device's alone.
+pub fn identify<'a>(wanted: &Wanted, observation: &'a Observation) -> Result<Found<'a>, Problem> {
+    match (wanted.mac_address, wanted.guest_pci_address) {
+        (None, None) => Err(Problem {
+            reason: Reason::InvalidAttributes,
+            message:
+                "neither a MAC address nor a guest PCI address is known of it, and the host's \
+                      PCI address means nothing in the guest"
+                    .to_owned(),
+        }),
+        (Some(mac), None) => by_mac_alone(mac, observation),
+        (None, Some(address)) => by_function_alone(wanted, address, observation),
+        (Some(mac), Some(address)) => by_both(mac, address, observation),
+    }
+}
+
+fn by_mac_alone(mac: MacAddress, observation: &Observation) -> Result<Found<'_>, Problem> {
+    match with_mac(mac, observation).as_slice() {
+        [interface] => Ok(Found::Interface(interface)),
+        [] => Err(Problem {
+            reason: Reason::DeviceNotFound,
+            message: format!("no network interface has the MAC address {mac}"),
+        }),
+        several => Err(Problem {
+            reason: Reason::Ambiguous,
+            message: format!(
+                "{} all have the MAC address {mac}: a guest PCI address would tell them apart",
+                names(several)
+            ),
+        }),
+    }
+}
+
+fn by_function_alone<'a>(
+    wanted: &Wanted,
+    address: PciAddress,
+    observation: &'a Observation,
+) -> Result<Found<'a>, Problem> {
+    match on_function(address, observation).as_slice() {
+        [interface] => Ok(Found::Interface(interface)),
+        [] => without_interface(wanted, address, observation),
+        several => Err(Problem {
+            reason: Reason::Ambiguous,
+            message: format!(
+                "{} all sit on the PCI function {address}: a MAC address would tell them apart",
+                names(several)
+            ),
+        }),
+    }
+}
+
+fn without_interface<'a>(
+    wanted: &Wanted,
+    address: PciAddress,
+    observation: &Observation,
+) -> Result<Found<'a>, Problem> {
+    let not_found = |message| Problem {
+        reason: Reason::DeviceNotFound,
+        message,
+    };
+    let Some(function) = observation.pci_functions.get(&address) else {
+        return Err(not_found(format!(
+            "the guest has no PCI function {address}"
+        )));
+    };
+    match &function.driver {
+        None => Err(not_found(format!(
+            "the PCI function {address} is there, but no driver is bound to it"
+        ))),
+        Some(_) if !wanted.is_network() => Ok(Found::Function(address)),
+        Some(driver) => Err(not_found(format!(
+            "the PCI function {address} is bound to {driver} and has no network interface"
+        ))),
+    }
+}
+
+fn by_both(
+    mac: MacAddress,
+    address: PciAddress,
+    observation: &Observation,
+) -> Result<Found<'_>, Problem> {
+    let macs = with_mac(mac, observation);
+    let on_function = on_function(address, observation);
+    let both: Vec<&Interface> = macs
+        .iter()
+        .copied()
+        .filter(|interface| {
+            on_function
+                .iter()
+                .any(|other| other.index == interface.index)
+        })
+        .collect();
+    match (both.as_slice(), macs.as_slice(), on_function.as_slice()) {
+        // The second: the host side may not know the guest's buses rightly (a PCI expander bridge
+        // shifts them), while the MAC means the same on both sides.
+        ([interface], _, _) | ([], [interface], []) => Ok(Found::Interface(interface)),
+        ([], [], []) => Err(Problem {
+            reason: Reason::DeviceNotFound,
+            message: format!(
+                "no network interface has the MAC address {mac}, and none is on the PCI function \
+                 {address}"
+            ),
+        }),
+        ([], macs, []) => Err(Problem {
+            reason: Reason::Ambiguous,
+            message: format!(
+                "{} all have the MAC address {mac}, and none of them is on the PCI function \
+                 {address}",
+                names(macs)
+            ),
+        }),
+        ([], [], others) => Err(Problem {
+            reason: Reason::IdentityConflict,
+            message: format!(
+                "the PCI function {address} is {}, which does not have the MAC address {mac}; \
+                 nothing else has it",
+                names(others)
+            ),
+        }),
+        ([], macs, others) => Err(Problem {
+            reason: Reason::IdentityConflict,
+            message: format!(
+                "the MAC address {mac} is that of {}, but the PCI function {address} is {}",
+                names(macs),
+                names(others)
+            ),
+        }),
+        (both, _, _) => Err(Problem {
+            reason: Reason::Ambiguous,
+            message: format!(
+                "{} all have the MAC address {mac} on the PCI function {address}",
+                names(both)
+            ),
+        }),
+    }
+}
+
+/// The interfaces with this MAC: those that were made with it, else those that have it now.
+///
+/// Where hardware and a virtual Ethernet pair both answer, the hardware is meant.
+fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
+    let candidates = || {
+        observation
+            .interfaces
+            .iter()
+            .filter(|interface| can_be_a_device(interface, observation))
+    };
+    let mut hits: Vec<&Interface> = candidates()
+        .filter(|interface| interface.permanent_mac_address == Some(mac))
+        .collect();
+    if hits.is_empty() {
+        hits = candidates()
+            .filter(|interface| interface.mac_address == Some(mac))
+            .collect();
+    }
+    if hits.iter().any(|interface| interface.kind.is_none()) {
+        hits.retain(|interface| interface.kind.is_none());
+    }
+    hits
+}
+
+fn on_function(address: PciAddress, observation: &Observation) -> Vec<&Interface> {
+    observation
+        .interfaces
+        .iter()
+        .filter(|interface| interface.pci_address == Some(address))
+        .filter(|interface| can_be_a_device(interface, observation))
+        .collect()
+}
+
+/// Hardware, or the guest's end of a virtual Ethernet pair. A bond, a bridge or a VLAN carries
+/// the MAC of the device below it, and so does the controller that `net_failover` makes.
+fn can_be_a_device(interface: &Interface, observation: &Observation) -> bool {
+    let kind_fits = matches!(interface.kind.as_deref(), None | Some("veth"));
+    let is_controller = observation
+        .interfaces
+        .iter()
+        .any(|other| other.controller == Some(interface.index));
+    kind_fits && !is_controller
+}
+
+fn names(interfaces: &[&Interface]) -> String {
+    let names: Vec<&str> = interfaces
+        .iter()
+        .map(|interface| interface.name.as_str())
+        .collect();
+    names.join(", ")
+}

@@ -1,0 +1,182 @@
+//! The order of renames: a name must be free before it can be taken, and names may change hands
+//! in a circle.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use device_attributes::InterfaceName;
+use device_attributes::report::Reason;
+
+use super::{Action, Problem, Step, Transaction};
+use crate::observe::{Interface, Observation};
+
+/// One interface that is to have another name.
+#[derive(Debug, Clone)]
+pub(super) struct Rename<'a> {
+    /// The device's place in the list of wanted devices.
+    pub device: usize,
+    pub interface: &'a Interface,
+    pub to: &'a InterfaceName,
+}
+
+/// Orders the renames that can be done and says what is wrong with the others.
+///
+/// Renames that depend on one another are one transaction.
+pub(super) fn order(
+    renames: Vec<Rename<'_>>,
+    observation: &Observation,
+) -> (Vec<Transaction>, Vec<(usize, Problem)>) {
+    let (mut open, problems) = without_blocked(renames, observation);
+    let mut transactions = Vec::new();
+    while let Some(seed) = open.keys().next().copied() {
+        let component = take_component(seed, &mut open);
+        let steps = component_steps(component, observation);
+        transactions.push(Transaction { steps });
+    }
+    (transactions, problems)
+}
+
+/// The interface that has this name now, as its name or as an alternative name.
+fn holder<'a>(name: &str, observation: &'a Observation) -> Option<&'a Interface> {
+    observation.interfaces.iter().find(|interface| {
+        interface.name == name
+            || interface
+                .alternative_names
+                .iter()
+                .any(|other| other == name)
+    })
+}
+
+/// Splits off the renames whose name will not become free, until no more fall.
+///
+/// The rest is keyed by interface index.
+fn without_blocked<'a>(
+    renames: Vec<Rename<'a>>,
+    observation: &Observation,
+) -> (BTreeMap<u32, Rename<'a>>, Vec<(usize, Problem)>) {
+    let mut open: BTreeMap<u32, Rename<'a>> = renames
+        .into_iter()
+        .map(|rename| (rename.interface.index, rename))
+        .collect();
+    let mut problems = Vec::new();
+    loop {
+        let blocked: Vec<(u32, String)> = open
+            .values()
+            .filter_map(|rename| {
+                obstacle(rename, &open, observation).map(|what| (rename.interface.index, what))
+            })
+            .collect();
+        if blocked.is_empty() {
+            return (open, problems);
+        }
+        for (index, message) in blocked {
+            if let Some(rename) = open.remove(&index) {
+                let reason = Reason::ConfigurationFailed;
+                problems.push((rename.device, Problem { reason, message }));
+            }
+        }
+    }
+}
+
+fn obstacle(
+    rename: &Rename<'_>,
+    open: &BTreeMap<u32, Rename<'_>>,
+    observation: &Observation,
+) -> Option<String> {
+    let holder = holder(rename.to.as_str(), observation)?;
+    let from = &rename.interface.name;
+    let to = rename.to;
+    if holder.index == rename.interface.index {
+        return Some(format!(
+            "{from} cannot be renamed to {to}: that is one of its alternative names; remove it \
+             with \"ip link property del dev {from} altname {to}\""
+        ));
+    }
+    if holder.name != to.as_str() {
+        return Some(format!(
+            "{from} cannot be renamed to {to}: that is an alternative name of {}",
+            holder.name
+        ));
+    }
+    if open.contains_key(&holder.index) {
+        return None;
+    }
+    Some(format!(
+        "{from} cannot be renamed to {to}: another interface (index {}) has that name and keeps it",
+        holder.index
+    ))
+}
+
+/// Takes out all renames that depend on one another with `seed`: each needs the name of at most
+/// one other, and each name is wanted by at most one, so they are a chain or a circle.
+fn take_component<'a>(seed: u32, open: &mut BTreeMap<u32, Rename<'a>>) -> Vec<Rename<'a>> {
+    let mut component: Vec<Rename<'a>> = open.remove(&seed).into_iter().collect();
+    let mut from = 0;
+    while let Some(rename) = component.get(from).cloned() {
+        let neighbours: BTreeSet<u32> = open
+            .values()
+            .filter(|other| {
+                other.interface.name == rename.to.as_str()
+                    || other.to.as_str() == rename.interface.name
+            })
+            .map(|other| other.interface.index)
+            .collect();
+        component.extend(neighbours.iter().filter_map(|index| open.remove(index)));
+        from += 1;
+    }
+    component.sort_by_key(|rename| rename.interface.index);
+    component
+}
+
+fn component_steps(mut waiting: Vec<Rename<'_>>, observation: &Observation) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut parked: Option<(Rename<'_>, String)> = None;
+    while !waiting.is_empty() {
+        let free = waiting.iter().position(|rename| {
+            !waiting
+                .iter()
+                .any(|other| other.interface.name == rename.to.as_str())
+        });
+        if let Some(position) = free {
+            let rename = waiting.remove(position);
+            steps.push(step(
+                &rename,
+                &rename.interface.name,
+                rename.to.as_str(),
+                None,
+            ));
+        } else {
+            // A circle: every name is held by a member. One steps aside, once.
+            let rename = waiting.remove(0);
+            let temporary = temporary_name(observation, &rename);
+            let why = format!("{} and its holder change places", rename.to);
+            steps.push(step(&rename, &rename.interface.name, &temporary, Some(why)));
+            parked = Some((rename, temporary));
+        }
+    }
+    if let Some((rename, temporary)) = parked {
+        steps.push(step(&rename, &temporary, rename.to.as_str(), None));
+    }
+    steps
+}
+
+fn step(rename: &Rename<'_>, from: &str, to: &str, why: Option<String>) -> Step {
+    Step {
+        device: rename.device,
+        interface: rename.interface.index,
+        name: from.to_owned(),
+        action: Action::Rename { to: to.to_owned() },
+        reason: why.unwrap_or_else(|| format!("its name is to be {}", rename.to)),
+    }
+}
+
+/// A free name of at most 15 bytes, whatever the interface's own name is.
+fn temporary_name(observation: &Observation, rename: &Rename<'_>) -> String {
+    let index = rename.interface.index;
+    let mut name = format!("dra{index}");
+    let mut salt = 0;
+    while holder(&name, observation).is_some() {
+        salt += 1;
+        name = format!("dra{salt}x{}", index % 10_000);
+    }
+    name
+}

@@ -1,0 +1,203 @@
+//! `/run/dra-guest/status.json`: what the agent last saw, for probes and people.
+
+use std::fmt;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use device_attributes::report::DeviceReport;
+use serde::{Deserialize, Serialize};
+
+use crate::roots::Roots;
+
+/// The directory below `/run`.
+const DIRECTORY: &str = "dra-guest";
+/// The file in it.
+const FILE: &str = "status.json";
+
+/// What the agent last saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// [`device_attributes::document::API_VERSION`].
+    pub api_version: String,
+    /// `Status`.
+    pub kind: String,
+    /// The agent's version.
+    pub agent_version: String,
+    /// Whether every device can be used. False as long as there are no attributes.
+    pub ready: bool,
+    /// Where the attributes came from; absent while there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PathBuf>,
+    /// `sha256:` and the hexadecimal digest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_digest: Option<String>,
+    /// Why there are no attributes, or why they cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Every device, as observed.
+    pub devices: Vec<DeviceReport>,
+}
+
+/// Why the status file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StatusError {
+    /// It cannot be written.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        error: std::io::Error,
+    },
+    /// It is there and cannot be read.
+    #[error("cannot read {}: {error}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        error: std::io::Error,
+    },
+    /// It is not what an agent writes.
+    #[error("{}: {error}: it was not written by this agent", .path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The parser's words, with line and column.
+        error: serde_json::Error,
+    },
+}
+
+impl Status {
+    /// A status without attributes.
+    pub fn without_attributes(problem: String) -> Self {
+        Self {
+            api_version: device_attributes::document::API_VERSION.to_owned(),
+            kind: "Status".to_owned(),
+            agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ready: false,
+            source: None,
+            document_digest: None,
+            problem: Some(problem),
+            devices: Vec::new(),
+        }
+    }
+
+    /// A status with attributes.
+    pub fn of_devices(
+        source: PathBuf,
+        document_digest: String,
+        devices: Vec<DeviceReport>,
+    ) -> Self {
+        Self {
+            ready: devices.iter().all(|device| device.ready),
+            source: Some(source),
+            document_digest: Some(document_digest),
+            problem: None,
+            devices,
+            ..Self::without_attributes(String::new())
+        }
+    }
+
+    /// The file's path.
+    pub fn path(roots: &Roots) -> PathBuf {
+        roots.run.join(DIRECTORY).join(FILE)
+    }
+
+    /// Writes the file whole, mode 0644; the same content is left as it is.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn write(&self, roots: &Roots) -> Result<(), StatusError> {
+        let path = Self::path(roots);
+        // Every map of the status has string keys, and memory takes all bytes.
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        if fs::read(&path).is_ok_and(|present| present == bytes) {
+            return Ok(());
+        }
+        replace(&path, &bytes).map_err(|error| StatusError::Write { path, error })
+    }
+
+    /// Reads the file; `None` when there is none.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read or understood.
+    pub fn read(roots: &Roots) -> Result<Option<Self>, StatusError> {
+        let path = Self::path(roots);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StatusError::Read { path, error }),
+        };
+        match serde_json::from_slice(&bytes) {
+            Ok(status) => Ok(Some(status)),
+            Err(error) => Err(StatusError::Invalid { path, error }),
+        }
+    }
+}
+
+/// Puts a whole file in the place of another. `/run` is memory: no fsync could make it last.
+fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let temporary = path.with_extension(format!("json.{}", std::process::id()));
+    let open = || {
+        fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o644)
+            .open(&temporary)
+    };
+    let mut file = match open() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+            open()?
+        }
+        other => other?,
+    };
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The error that counts is the first; a leftover in memory is harmless.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+impl fmt::Display for Status {
+    /// For people: a line for the whole, then a line for each device.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ready = self.devices.iter().filter(|device| device.ready).count();
+        match (&self.problem, self.devices.len()) {
+            (Some(problem), 0) => write!(f, "not ready: {problem}")?,
+            (Some(problem), all) => write!(f, "{ready} of {all} devices ready, but {problem}")?,
+            (None, 0) => f.write_str("ready: the attributes name no device")?,
+            (None, all) => write!(f, "{ready} of {all} devices ready")?,
+        }
+        for device in &self.devices {
+            write!(f, "\n  {}: {}", device.identity, device.reason)?;
+            if let Some(name) = &device.interface_name {
+                write!(f, ", {name}")?;
+            }
+            if let Some(mac) = device.mac_address {
+                write!(f, " {mac}")?;
+            }
+            if let Some(address) = device.guest_pci_address {
+                write!(f, " at {address}")?;
+            }
+            if let Some(node) = device.numa_node {
+                write!(f, " on NUMA node {node}")?;
+            }
+            for address in &device.addresses {
+                write!(f, ", {address}")?;
+            }
+            if !device.message.is_empty() {
+                write!(f, ": {}", device.message)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Verification: what a fresh look at the kernel says of each device, never what was asked for.
+
+use std::collections::BTreeMap;
+
+use device_attributes::read::Rejected;
+use device_attributes::report::{DeviceReport, Reason};
+
+use crate::observe::Observation;
+use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
+
+/// Judges every device by an observation made after the steps were applied.
+///
+/// `failures` holds, by the device's place, what the kernel refused. A device is ready when it
+/// was found, nothing stands in its way, and planning anew finds nothing left to do.
+pub fn verify(
+    wanted: &[Wanted],
+    observation: &Observation,
+    failures: &BTreeMap<usize, String>,
+) -> Vec<DeviceReport> {
+    let after = plan(wanted, observation);
+    after
+        .devices
+        .iter()
+        .enumerate()
+        .map(|(place, device)| {
+            let problems = problems(place, device, &after, failures);
+            report(device, observation, &problems)
+        })
+        .collect()
+}
+
+/// The report of a device whose entry in the document is broken.
+pub fn rejected(rejected: &Rejected) -> DeviceReport {
+    DeviceReport {
+        identity: rejected.identity.clone(),
+        ready: false,
+        reason: Reason::InvalidAttributes,
+        message: rejected.error.to_string(),
+        interface_name: None,
+        mac_address: None,
+        addresses: Vec::new(),
+        guest_pci_address: None,
+        numa_node: None,
+    }
+}
+
+fn problems(
+    place: usize,
+    device: &PlannedDevice,
+    after: &Plan,
+    failures: &BTreeMap<usize, String>,
+) -> Vec<Problem> {
+    let mut problems = device.problems.clone();
+    let missing: Vec<String> = after
+        .steps()
+        .filter(|step| step.device == place)
+        .map(ToString::to_string)
+        .collect();
+    if !missing.is_empty() {
+        let message = match failures.get(&place) {
+            Some(failure) => failure.clone(),
+            None => format!("still to do: {}", missing.join(", ")),
+        };
+        problems.push(Problem {
+            reason: Reason::ConfigurationFailed,
+            message,
+        });
+    }
+    problems
+}
+
+fn report(device: &PlannedDevice, observation: &Observation, problems: &[Problem]) -> DeviceReport {
+    let interface = device.interface.and_then(|index| {
+        observation
+            .interfaces
+            .iter()
+            .find(|interface| interface.index == index)
+    });
+    let function = device
+        .pci_address
+        .and_then(|address| observation.pci_functions.get(&address));
+    let messages: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.message.as_str())
+        .collect();
+    DeviceReport {
+        identity: device.identity.clone(),
+        ready: problems.is_empty(),
+        reason: problems
+            .first()
+            .map_or(Reason::Configured, |problem| problem.reason),
+        message: messages.join("; "),
+        interface_name: interface.map(|interface| interface.name.clone()),
+        mac_address: interface.and_then(|interface| interface.mac_address),
+        addresses: interface.map_or_else(Vec::new, |interface| interface.addresses.clone()),
+        guest_pci_address: device.pci_address,
+        numa_node: interface
+            .and_then(|interface| interface.numa_node)
+            .or_else(|| function.and_then(|function| function.numa_node)),
+    }
+}

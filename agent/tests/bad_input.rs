@@ -1,0 +1,375 @@
+//! Bad input: each kind with its message and exit code, through the real binary.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::too_many_lines
+)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+const FLAT: &str =
+    r#"{"pciAddress": "0000:3b:00.1", "macAddress": "52:54:00:ab:cd:ef", "numaNode": 0}"#;
+
+/// What the program said and how it ended.
+struct Said {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs the agent with private `/run` and `/etc`.
+fn agent(directory: &Path, arguments: &[&str]) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"))
+        .args(arguments)
+        .arg("--run-root")
+        .arg(directory.join("run"))
+        .arg("--etc-root")
+        .arg(directory.join("etc"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Said {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn stream(version: &str, rest: &str) -> String {
+    format!(
+        "{{\"apiVersion\":\"metadata.resource.k8s.io/{version}\",\"kind\":\"DeviceMetadata\",\
+         \"metadata\":{{\"name\":\"c\",\"namespace\":\"d\",\"uid\":\"u\",\"generation\":1}}{rest}}}\n"
+    )
+}
+
+/// The name of a case, its bytes, the end of the message after the file's name, and the exit
+/// codes of `validate` and `apply`.
+type Case = (&'static str, Vec<u8>, &'static str, i32, i32);
+
+fn cases() -> Vec<Case> {
+    let deep = |open: &str, close: &str| {
+        format!(
+            "{{\"macAddress\":\"52:54:00:ab:cd:ef\",\"x\":{}1{}}}",
+            open.repeat(10_000),
+            close.repeat(10_000)
+        )
+    };
+    vec![
+        (
+            "empty",
+            vec![],
+            ": the file is empty: it may not have been written yet",
+            1,
+            4,
+        ),
+        (
+            "white-space",
+            b" \n\t".to_vec(),
+            ": the file is empty: it may not have been written yet",
+            1,
+            4,
+        ),
+        (
+            "cut",
+            FLAT.as_bytes()[..40].to_vec(),
+            ":1:40: the JSON text ends too early: the file is cut or still being written",
+            1,
+            4,
+        ),
+        (
+            "wrong-kind",
+            br#"{"apiVersion":"dra-guest/v1","kind":"Pod","devices":[]}"#.to_vec(),
+            "kind \"Pod\" is not \"DeviceAttributes\", the kind of dra-guest/v1",
+            1,
+            1,
+        ),
+        (
+            "wrong-kind-in-stream",
+            stream("v1beta1", "")
+                .replace("DeviceMetadata", "Pod")
+                .into_bytes(),
+            "kind \"Pod\" is not \"DeviceMetadata\"",
+            1,
+            1,
+        ),
+        (
+            "unknown-versions-only",
+            stream("v9", "").into_bytes(),
+            "no known apiVersion: found metadata.resource.k8s.io/v9",
+            1,
+            1,
+        ),
+        (
+            "known-version-broken",
+            stream("v1beta1", ",\"requests\":7").into_bytes(),
+            "requests: invalid type: integer `7`",
+            1,
+            1,
+        ),
+        (
+            "2-mib",
+            format!("{{\"macAddress\":\"{}\"}}", "x".repeat(2 << 20)).into_bytes(),
+            ": the file has more than 1048576 bytes, the most that is read",
+            1,
+            1,
+        ),
+        (
+            "deep-arrays",
+            deep("[", "]").into_bytes(),
+            "arrays and objects are nested deeper than 32",
+            1,
+            1,
+        ),
+        (
+            "deep-objects",
+            deep("{\"x\":", "}").into_bytes(),
+            "arrays and objects are nested deeper than 32",
+            1,
+            1,
+        ),
+        (
+            "duplicate-key",
+            br#"{"macAddress":"52:54:00:ab:cd:ef","macAddress":"52:54:00:ab:cd:ee"}"#.to_vec(),
+            "macAddress",
+            1,
+            1,
+        ),
+        ("nul-bytes", vec![0; 64], ":1:1: ", 1, 1),
+        (
+            "nul-byte-inside",
+            b"{\"macAddress\":\"52:54:00:ab:cd:e\0\"}".to_vec(),
+            ":1:",
+            1,
+            1,
+        ),
+        (
+            "not-utf-8",
+            b"{\"macAddress\":\"\xff\xfe\"}".to_vec(),
+            ":1:",
+            1,
+            1,
+        ),
+        (
+            "no-known-form",
+            br#"{"hello":"world"}"#.to_vec(),
+            "this is none of the known forms",
+            1,
+            1,
+        ),
+        (
+            "not-json",
+            b"pciAddress: 0000:3b:00.1\n".to_vec(),
+            ":1:1: ",
+            1,
+            1,
+        ),
+        (
+            "garbage-after-flat",
+            format!("{FLAT} x").into_bytes(),
+            ":1:",
+            1,
+            1,
+        ),
+    ]
+}
+
+#[test]
+fn every_kind_has_its_message_and_exit_code() {
+    let directory = TempDir::new().unwrap();
+    for (name, bytes, message, validate, apply) in cases() {
+        let file = directory.path().join(format!("{name}.json"));
+        fs::write(&file, bytes).unwrap();
+        let path = file.to_str().unwrap();
+        for (code, arguments) in [
+            (validate, vec!["validate", path]),
+            (apply, vec!["apply", "--attributes", path]),
+            (apply, vec!["plan", "--attributes", path]),
+        ] {
+            let said = agent(directory.path(), &arguments);
+            assert_eq!(said.code, code, "{name}: {arguments:?}: {}", said.stderr);
+            assert!(
+                said.stderr.contains(path),
+                "{name}: no file in {}",
+                said.stderr
+            );
+            assert!(said.stderr.contains(message), "{name}: {}", said.stderr);
+            assert!(said.stderr.len() < 4_096, "{name}: a message without end");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_neither_hangs_nor_is_read() {
+    let directory = TempDir::new().unwrap();
+    let at = |name: &str| -> PathBuf { directory.path().join(name) };
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    for (path, message, code) in [
+        (at("fifo"), "this is a FIFO, not a regular file", 1),
+        (at("socket"), "socket", 1),
+        (PathBuf::from("/dev/zero"), "not a regular file", 1),
+        (at("missing"), "no device attributes yet: there is no ", 4),
+    ] {
+        let path = path.to_str().unwrap();
+        let said = agent(directory.path(), &["apply", "--attributes", path]);
+        assert_eq!(said.code, code, "{path}: {}", said.stderr);
+        assert!(said.stderr.contains(path), "{}", said.stderr);
+        assert!(said.stderr.contains(message), "{path}: {}", said.stderr);
+    }
+    // A directory is one of upstream's metadata files: an empty one has none.
+    let said = agent(
+        directory.path(),
+        &["apply", "--attributes", at("directory").to_str().unwrap()],
+    );
+    assert_eq!(
+        (said.code, said.stderr.as_str()),
+        (0, ""),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn the_flat_form_of_the_blog_posts_is_read() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("flat.json");
+    for text in [
+        FLAT.to_owned(),
+        format!("\u{feff}{FLAT}"),
+        FLAT.replace(", ", ",\r\n"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let said = agent(directory.path(), &["validate", file.to_str().unwrap()]);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(
+            said.stdout.contains("the flat form with 1 usable device"),
+            "{}",
+            said.stdout
+        );
+    }
+}
+
+#[test]
+fn unknown_version_first_is_skipped() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("stream.json");
+    fs::write(&file, stream("v2", "") + &stream("v1alpha1", "")).unwrap();
+    let said = agent(directory.path(), &["validate", file.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+}
+
+#[test]
+fn validate_names_line_and_field_of_one_device_and_takes_the_others() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("document.json");
+    let text = "{\n  \"apiVersion\": \"dra-guest/v1\",\n  \"kind\": \"DeviceAttributes\",\n  \"devices\": [\n    \
+                {\"device\": \"a\", \"network\": {\"macAddress\": \"02:00:00:00:00:01\"}},\n    \
+                {\"device\": \"b\",\n     \"network\": {\"macAddress\": \"02:00:00:00:00\"}}\n  ]\n}\n";
+    fs::write(&file, text).unwrap();
+    let said = agent(directory.path(), &["validate", file.to_str().unwrap()]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.stderr.contains("document.json:7:")
+            && said.stderr.contains("devices[1].network.macAddress"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stdout.contains("1 usable device"), "{}", said.stdout);
+}
+
+#[test]
+fn a_wrong_policy_is_a_configuration_error() {
+    let directory = TempDir::new().unwrap();
+    let etc = directory.path().join("etc/dra-guest");
+    fs::create_dir_all(etc.join("agent.d")).unwrap();
+    fs::write(etc.join("agent.toml"), "[[device]]\nmtu = 1400\n").unwrap();
+    fs::write(
+        etc.join("agent.d/50-nic.toml"),
+        "[[device]]\nrenam = \"net1\"\n",
+    )
+    .unwrap();
+    let flat = directory.path().join("flat.json");
+    fs::write(&flat, FLAT).unwrap();
+    let said = agent(
+        directory.path(),
+        &["apply", "--attributes", flat.to_str().unwrap()],
+    );
+    assert_eq!(said.code, 2, "{}", said.stderr);
+    assert!(
+        said.stderr.contains("50-nic.toml") && said.stderr.contains("renam"),
+        "{}",
+        said.stderr
+    );
+    let said = agent(
+        directory.path(),
+        &[
+            "validate",
+            etc.join("agent.d/50-nic.toml").to_str().unwrap(),
+        ],
+    );
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stderr.contains("line 2"), "{}", said.stderr);
+}
+
+#[test]
+fn check_and_status_say_what_they_miss() {
+    let directory = TempDir::new().unwrap();
+    for command in ["check", "status"] {
+        let said = agent(directory.path(), &[command]);
+        assert_eq!(said.code, 4, "{}", said.stderr);
+        assert!(said.stderr.contains("status.json"), "{}", said.stderr);
+    }
+    let run = directory.path().join("run/dra-guest");
+    fs::create_dir_all(&run).unwrap();
+    fs::write(run.join("status.json"), "{\"ready\": tru").unwrap();
+    for command in ["check", "status"] {
+        let said = agent(directory.path(), &[command]);
+        assert_eq!(said.code, 1, "{}", said.stderr);
+        assert!(said.stderr.contains("line 1 column 13"), "{}", said.stderr);
+    }
+}
+
+#[test]
+fn without_attributes_check_says_so_after_apply() {
+    let directory = TempDir::new().unwrap();
+    let missing = directory.path().join("missing.json");
+    let said = agent(
+        directory.path(),
+        &["apply", "--attributes", missing.to_str().unwrap()],
+    );
+    assert_eq!(said.code, 4);
+    let said = agent(directory.path(), &["check"]);
+    assert_eq!(said.code, 4);
+    assert!(said.stderr.contains("missing.json"), "{}", said.stderr);
+    let status = directory.path().join("run/dra-guest/status.json");
+    let mode = fs::metadata(status).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o644);
+}
+
+#[test]
+fn wrong_usage_exits_2() {
+    let directory = TempDir::new().unwrap();
+    for arguments in [&["aply"][..], &["validate"], &["apply", "--attribute"], &[]] {
+        let said = agent(directory.path(), arguments);
+        assert_eq!(said.code, 2, "{arguments:?}: {}", said.stderr);
+    }
+    assert!(
+        agent(directory.path(), &["aply"]).stderr.contains("apply"),
+        "no suggestion"
+    );
+}
