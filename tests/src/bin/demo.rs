@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use dra_guest_tests::way::{Arrival, NIC_MAC, NicFacts, Progress, Walk};
+use serde_json::Value;
 
 fn main() -> ExitCode {
     match demo() {
@@ -55,11 +56,23 @@ fn heading(text: &str) {
     println!("\n--- {text}");
 }
 
+/// The document's own words, key by key.
 fn print_carried(arrival: &Arrival) -> Result<()> {
-    let document: device_attributes::Document = serde_json::from_str(&arrival.document)
-        .context("the document does not read back")?;
-    for device in &document.devices {
-        println!("{device:?}");
+    let document: Value =
+        serde_json::from_str(&arrival.document).context("the document does not read back")?;
+    for pointer in [
+        "/devices/0/claim",
+        "/devices/0/request",
+        "/devices/0/driver",
+        "/devices/0/pool",
+        "/devices/0/device",
+        "/devices/0/host",
+        "/devices/0/network",
+    ] {
+        if let Some(value) = document.pointer(pointer) {
+            let name = pointer.trim_start_matches("/devices/0/");
+            println!("{name:<10} {value}");
+        }
     }
     Ok(())
 }
