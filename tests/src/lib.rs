@@ -6,5 +6,6 @@ pub mod guest;
 pub mod process;
 pub mod programs;
 pub mod runtime;
+pub mod shared;
 pub mod wait;
 pub mod way;

@@ -31,7 +31,8 @@ impl Process {
         logs: &Path,
     ) -> Result<Self> {
         let log = logs.join(format!("{name}.log"));
-        let output = File::create(&log).with_context(|| format!("{} is not made", log.display()))?;
+        let output =
+            File::create(&log).with_context(|| format!("{} is not made", log.display()))?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(program)

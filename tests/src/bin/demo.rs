@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 
 fn demo() -> Result<()> {
     let walk = Walk::new("demo")?;
-    let mut progress = Progress::start();
+    let mut progress = Progress::printed();
     let arrival = walk.go(&mut progress)?;
     let nic = arrival
         .nics

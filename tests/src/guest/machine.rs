@@ -109,8 +109,7 @@ impl Guest {
             options.fw_cfg,
             &serial,
         );
-        let mut qemu =
-            Process::start("qemu", Path::new("qemu-system-x86_64"), arguments, logs)?;
+        let mut qemu = Process::start("qemu", Path::new("qemu-system-x86_64"), arguments, logs)?;
         qemu.wait_for_file(&console_socket)?;
         Ok(Self {
             console: Console::connect(&console_socket)?,

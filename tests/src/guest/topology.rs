@@ -58,17 +58,15 @@ pub(super) fn arguments(
 
     line.option(
         "-drive",
-        prefixed(
-            "if=none,id=root,format=raw,snapshot=on,file=",
-            &image.image,
-        ),
+        prefixed("if=none,id=root,format=raw,snapshot=on,file=", &image.image),
     );
     line.add("-device virtio-blk-pci,drive=root,bus=pcie.0");
+    // A link to nobody: up, and no router speaks on it.
     line.add(&format!(
         "-device pxb-pcie,id=pxb,bus_nr=128,numa_node={NIC_NODE},bus=pcie.0 \
          -device pcie-root-port,id=nic-port,bus=pxb,chassis=1,slot=1 \
-         -netdev user,id=nic,restrict=on -device igb,bus=nic-port,netdev=nic,mac={nic} \
-         -netdev user,id=foreign,restrict=on \
+         -netdev hubport,id=nic,hubid=1 -device igb,bus=nic-port,netdev=nic,mac={nic} \
+         -netdev hubport,id=foreign,hubid=2 \
          -device virtio-net-pci,bus=pcie.0,netdev=foreign,mac={FOREIGN_MAC}"
     ));
     if let Some(share) = sockets.share {
@@ -81,7 +79,10 @@ pub(super) fn arguments(
     line.add("-device vhost-user-vsock-pci,chardev=vsock,bus=pcie.0");
     line.option(
         "-chardev",
-        prefixed("socket,id=console,server=on,wait=off,path=", sockets.console),
+        prefixed(
+            "socket,id=console,server=on,wait=off,path=",
+            sockets.console,
+        ),
     );
     line.add(&format!(
         "-device virtio-serial-pci,bus=pcie.0 -device virtserialport,chardev=console,name={CONSOLE_PORT}"

@@ -82,11 +82,7 @@ impl Node {
         let rootfs = self.directory.path().join("rootfs");
         busybox_root(&rootfs)?;
         let hook = static_program("dra-cdi-hook")?;
-        let hook_spec = stdout_of(
-            Command::new(&hook)
-                .args(["spec", "--hook-path"])
-                .arg(&hook),
-        )?;
+        let hook_spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
         let mut container = PodmanRun::new(OciRuntime::Runc, &rootfs);
         container.cdi_specs = vec![
             ("dra-guest-vm.json".to_owned(), hook_spec.into_bytes()),

@@ -14,19 +14,29 @@ pub struct Step {
     pub took: Duration,
 }
 
-/// Prints each step when it begins and what came of it, with the time since the start.
+/// Prints each step when it begins and what came of it, with the time since the start, unless silent.
 #[derive(Debug)]
 pub struct Progress {
     start: Instant,
     steps: Vec<Step>,
+    printing: bool,
 }
 
 impl Progress {
     /// Starts the clock.
-    pub fn start() -> Self {
+    pub fn printed() -> Self {
         Self {
             start: Instant::now(),
             steps: Vec::new(),
+            printing: true,
+        }
+    }
+
+    /// Starts the clock, and says nothing.
+    pub fn silent() -> Self {
+        Self {
+            printing: false,
+            ..Self::printed()
         }
     }
 
@@ -52,7 +62,9 @@ impl Progress {
 
     /// Prints a line with the time since the start.
     pub fn line(&self, text: impl Display) {
-        println!("[{:5.1} s] {text}", self.start.elapsed().as_secs_f64());
+        if self.printing {
+            println!("[{:5.1} s] {text}", self.start.elapsed().as_secs_f64());
+        }
     }
 
     /// The steps that are done.

@@ -111,7 +111,9 @@ impl Walk {
             Ok(((guest, state), outcome))
         })?;
         let claim_after = progress.step("wait for the agent's report on the claim", || {
-            let claim = node.wait_for_report().with_context(|| journal(&mut guest))?;
+            let claim = node
+                .wait_for_report()
+                .with_context(|| journal(&mut guest))?;
             let outcome = match claim.condition("dra-guest/Ready") {
                 Some(condition) => format!("{} {}", condition.status, condition.reason),
                 None => bail!("the condition dra-guest/Ready is gone again"),
