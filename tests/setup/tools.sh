@@ -1,9 +1,10 @@
 #!/bin/bash
 # Builds the tools of tools.txt that are not there yet, each once, outside the tree.
-# Usage: tools.sh test|bench
+# Usage: tools.sh test|bench       builds those of the purpose
+#        tools.sh path PROGRAM    prints where the program is
 set -euo pipefail
 
-purpose=${1:?for whom: test or bench}
+purpose=${1:?for whom: test or bench; or path}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dra-guest/tools
 list=$(dirname "$0")/tools.txt
 
@@ -36,6 +37,13 @@ build() { # with what, crate or module, version, program, directory of its own
     rm -rf "$scratch"
     trap - EXIT
 }
+
+if [ "$purpose" = path ]; then
+    awk -v program="${2:?the program}" -v cache="$cache" '!/^#/ && $4 == program {
+        print cache "/" program "-" $3 "/bin/" program; found = 1 }
+        END { exit !found }' "$list"
+    exit
+fi
 
 while read -r with source version program for <&3; do
     case $with in '#'* | '') continue ;; esac
