@@ -10,7 +10,7 @@ packages=(
     # container
     podman runc crun
     # network namespaces, benchmarks
-    iproute2 jq strace util-linux systemd
+    iproute2 jq musl-tools strace util-linux systemd
 )
 # The first QEMU with an emulated igb NIC.
 qemu=8.0

@@ -9,7 +9,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/dra-guest/tools
 list=$(dirname "$0")/tools.txt
 
 build() { # with what, crate or module, version, program, directory of its own
-    local with=$1 source=$2 version=$3 program=$4 directory=$5 scratch
+    local with=$1 source=$2 version=$3 program=$4 directory=$5
     echo "building $program $version (once, a few minutes)" >&2
     mkdir -p "$cache"
     scratch=$(mktemp -d "$cache/.$program.XXXXXX")
@@ -24,7 +24,8 @@ build() { # with what, crate or module, version, program, directory of its own
             cargo install --locked --quiet --root "$scratch/root" --version "$version" "$source")
         ;;
     go)
-        (cd "$scratch" && CGO_ENABLED=0 GOFLAGS=-trimpath GOBIN="$scratch/root/bin" \
+        (cd "$scratch" && GOFLAGS=-trimpath CGO_CFLAGS="-O2 -Wno-deprecated-declarations" \
+            GOBIN="$scratch/root/bin" \
             go install -ldflags '-s -w' "$source@$version")
         ;;
     *)

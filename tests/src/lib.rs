@@ -1,5 +1,6 @@
 //! The harness of the end-to-end suites.
 
+pub mod bench;
 pub mod cache;
 pub mod command;
 pub mod guest;

@@ -27,3 +27,9 @@ pub const POLICY: &str = "\
 driver = \"sriov.example.com\"
 mtu = 9000
 ";
+/// What upstream's kubelet plugin library writes for the claim's one request.
+pub const METADATA: &str = include_str!("metadata.json");
+/// Where the driver's CDI device mounts it in the container (KEP-5304).
+pub const METADATA_PATH: &str = "/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/nic/vf/sriov.example.com-metadata.json";
+/// Where the VM mount is in the container.
+pub const VM_MOUNT: &str = "/var/run/device-attributes";

@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::claim::Claim;
+use super::{METADATA, METADATA_PATH, VM_MOUNT};
 use crate::command::stdout_of;
 use crate::guest::GUEST_CID;
 use crate::process::Process;
@@ -20,12 +21,6 @@ use crate::wait;
 const CLAIM: &str = include_str!("vm-nic-7xk2p.yaml");
 const CLAIM_NAME: &str = "default/vm-nic-7xk2p";
 const CLAIM_UID: &str = "5f1c8f7e-3d0b-4c0e-9a55-0c6f3a1d2b77";
-/// What upstream's kubelet plugin library writes for the claim's one request.
-const METADATA: &str = include_str!("metadata.json");
-/// Where the driver's CDI device mounts it in the container (KEP-5304).
-const METADATA_PATH: &str = "/var/run/kubernetes.io/dra-device-attributes/resourceclaimtemplates/nic/vf/sriov.example.com-metadata.json";
-/// Where the VM mount is in the container.
-const VM_MOUNT: &str = "/var/run/device-attributes";
 
 /// A node with one claim and no VM yet. Dropping it removes it.
 #[derive(Debug)]
