@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod cli;
 pub mod commands;
+pub mod end_signal;
 pub mod exit;
 pub mod netlink;
 pub mod observe;

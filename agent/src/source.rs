@@ -1,11 +1,12 @@
 //! Where the attributes come from: the first source that answers wins.
 
 use std::fmt::{self, Write as _};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use device_attributes::document::FILE_NAME;
-use device_attributes::read::{self, Reading, file, tree};
+use device_attributes::read::tree::{self, Broken};
+use device_attributes::read::{self, Reading, file};
 use device_attributes::{ReadError, ReadErrorKind};
 use sha2::{Digest, Sha256};
 
@@ -129,7 +130,9 @@ pub fn load_path(path: &Path) -> Result<Loaded, LoadError> {
 fn read_directory(path: &Path, name: &str) -> Result<(Reading, String), ReadError> {
     let directory = std::fs::File::open(path)
         .map_err(|error| ReadError::file(name, ReadErrorKind::Io(error.to_string())))?;
-    let reading = tree::read_tree(name, directory.as_fd())?;
+    // One claim's broken file must not keep the other claims' devices from being configured.
+    let all = &mut |_: &str, _: BorrowedFd<'_>| Ok(true);
+    let reading = tree::read_tree_where(name, directory.as_fd(), Broken::Reject, all)?;
     // The files' own bytes may differ in what does not matter; the document's are canonical.
     let digest = digest(&reading.document.to_bytes());
     Ok((reading, digest))

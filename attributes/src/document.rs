@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InterfaceAddress, InterfaceName, MacAddress, Name, NodeId, PciAddress};
+use crate::{
+    AttributeValue, InterfaceAddress, InterfaceName, MacAddress, Name, NodeId, PciAddress,
+};
 
 /// The document's `apiVersion`.
 pub const API_VERSION: &str = "dra-guest/v1";
@@ -38,7 +40,7 @@ pub struct Pod {
 }
 
 /// One allocated device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
     /// The ResourceClaim that it was allocated to; absent in the flat form and in a config drive.
@@ -69,7 +71,7 @@ pub struct Device {
     #[serde(
         default,
         skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "unique_attributes"
+        deserialize_with = "crate::attribute::unique_attributes"
     )]
     pub attributes: BTreeMap<String, AttributeValue>,
 }
@@ -102,7 +104,7 @@ fn is_zero(generation: &i64) -> bool {
 }
 
 /// A device as the host numbers it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Host {
     /// The host's PCI address.
@@ -117,7 +119,7 @@ pub struct Host {
 }
 
 /// A device as the guest numbers it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Guest {
     /// The guest's PCI address.
@@ -129,7 +131,7 @@ pub struct Guest {
 }
 
 /// What a network device should look like.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     /// The interface's name.
@@ -159,63 +161,6 @@ impl Network {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// The value of an attribute: one kind of `resource.k8s.io/v1` `DeviceAttribute`, lists included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AttributeValue {
-    /// A number.
-    Int(i64),
-    /// A truth value.
-    Bool(bool),
-    /// A text.
-    String(String),
-    /// A semantic version.
-    Version(String),
-    /// Numbers.
-    Ints(Vec<i64>),
-    /// Truth values.
-    Bools(Vec<bool>),
-    /// Texts.
-    Strings(Vec<String>),
-    /// Semantic versions.
-    Versions(Vec<String>),
-}
-
-/// Reads attributes, refusing a key that stands twice: a map of serde's would keep the last.
-pub(crate) fn unique_attributes<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, AttributeValue>, D::Error> {
-    struct Attributes;
-    impl<'de> serde::de::Visitor<'de> for Attributes {
-        type Value = BTreeMap<String, AttributeValue>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("an object of attributes")
-        }
-
-        // The API server's own files write `null` for a map that was never set.
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(BTreeMap::new())
-        }
-
-        fn visit_map<A: serde::de::MapAccess<'de>>(
-            self,
-            mut access: A,
-        ) -> Result<Self::Value, A::Error> {
-            let mut attributes = BTreeMap::new();
-            while let Some(key) = access.next_key::<String>()? {
-                if attributes.contains_key(&key) {
-                    let key = crate::error::excerpt(&key);
-                    return Err(serde::de::Error::custom(format!("duplicate key {key:?}")));
-                }
-                attributes.insert(key, access.next_value()?);
-            }
-            Ok(attributes)
-        }
-    }
-    deserializer.deserialize_any(Attributes)
 }
 
 /// What names a device on the host side: enough to find it in a ResourceClaim's status.
@@ -293,17 +238,10 @@ pub(crate) struct Flat {
 }
 
 impl Document {
-    /// Brings the devices into their one order: by claim, request, driver, pool, device, then by
-    /// PCI address and MAC.
+    /// Brings the devices into their one order: by claim, request, driver, pool and device, then by
+    /// all that is known of them, so that the order of the input leaves no trace.
     pub fn sort(&mut self) {
-        self.devices.sort_by_cached_key(|device| {
-            (
-                device.identity(),
-                device.host.pci_address,
-                device.guest.pci_address,
-                device.network.mac_address,
-            )
-        });
+        self.devices.sort();
     }
 
     /// The flat keys that stand beside the devices: none are set unless there is exactly one device.

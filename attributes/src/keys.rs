@@ -10,14 +10,12 @@ use std::fmt::Display;
 
 use crate::{AttributeValue, Host, MacAddress, Name, NodeError, NodeId, PciAddress};
 
-const PCI_ADDRESS: [&str; 7] = [
+const PCI_ADDRESS: [&str; 5] = [
     "resource.kubernetes.io/pciBusID",
     "resource.k8s.io/pciBusID",
     "dra.net/pciAddress",
     "pciBusID",
     "pciAddress",
-    "pcieAddress",
-    "pciBusId",
 ];
 
 const PCIE_ROOT: [&str; 3] = [

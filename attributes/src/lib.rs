@@ -7,6 +7,7 @@
 //!
 //! The crate does no I/O beyond reading a byte slice, a file or a directory that it is handed.
 
+mod attribute;
 pub mod document;
 mod error;
 mod interface;
@@ -20,9 +21,8 @@ pub mod read;
 pub mod report;
 mod text;
 
-pub use document::{
-    AttributeValue, Claim, Device, DeviceIdentity, Document, Guest, Host, Network, Pod,
-};
+pub use attribute::AttributeValue;
+pub use document::{Claim, Device, DeviceIdentity, Document, Guest, Host, Network, Pod};
 pub use error::{Position, ReadError, ReadErrorKind, TreeLimit};
 pub use interface::{InterfaceAddress, InterfaceAddressError, InterfaceName, InterfaceNameError};
 pub use mac::{MacAddress, MacError};

@@ -10,6 +10,9 @@ pub const NESTING: usize = 32;
 /// `resource.k8s.io/v1`).
 pub const ATTRIBUTES: usize = 32;
 
+/// The most addresses of one device of a metadata file (`NetworkDeviceData.ips` of `resource.k8s.io/v1`).
+pub const ADDRESSES: usize = 16;
+
 /// The most devices of one file: a claim has at most 32, a pod few claims.
 pub const DEVICES: usize = 1024;
 

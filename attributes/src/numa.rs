@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The number of a NUMA node, of the host or of the guest as its place says; 0 to 1023.
 ///
 /// The kernel's `CONFIG_NODES_SHIFT` is at most 10, and upstream's `resource.kubernetes.io/numaNode`
 /// has the same bound. The kernel's -1 ("no affinity") is never a node: it is an absent value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "i64", into = "i64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(into = "i64")]
 pub struct NodeId(u16);
 
 /// Why a number is no [`NodeId`].
@@ -39,6 +39,26 @@ impl TryFrom<i64> for NodeId {
             _ if number < 0 => Err(NodeError::Negative(number)),
             _ => Err(NodeError::Range(number)),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for NodeId {
+    /// By a visitor, so that the parser of JSON knows the place of a number that is no node.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl serde::de::Visitor<'_> for Number {
+            type Value = NodeId;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("i64")
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<NodeId, E> {
+                number.try_into().map_err(E::custom)
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<NodeId, E> {
+                self.visit_i64(i64::try_from(number).unwrap_or(i64::MAX))
+            }
+        }
+        deserializer.deserialize_i64(Number)
     }
 }
 

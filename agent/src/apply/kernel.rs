@@ -126,3 +126,72 @@ fn unchanged(error: NetlinkError) -> StepError<NetlinkError> {
         changed: false,
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/namespace/mod.rs"]
+mod namespace;
+
+#[cfg(test)]
+mod tests {
+    use super::namespace::{block_on, in_namespace, ip, veth};
+    use super::*;
+
+    /// The kernel that runs the tests may rename interfaces that are up: the way for the others
+    /// is taken here by hand.
+    #[test]
+    fn renaming_while_down_puts_ipv6_addresses_back() {
+        in_namespace(|| {
+            veth("eth0", 1);
+            ip("link set eth0-peer up");
+            ip("link set eth0 up");
+            ip("address add 192.0.2.5/24 dev eth0");
+            ip("address add 2001:db8::5/64 dev eth0 nodad noprefixroute");
+            ip("address add 2001:db8::6/64 dev eth0 valid_lft 1000 preferred_lft 900");
+            let outcome = block_on(async {
+                let netlink = Netlink::open().unwrap();
+                let links = netlink.links().await.unwrap();
+                let eth0 = links.iter().find(|link| link.name == "eth0").unwrap();
+                let kernel = Kernel(&netlink);
+                kernel.rename_while_down(eth0.index, "net1").await.ok()
+            });
+            assert_eq!(outcome, Some(Outcome::Changed));
+            let shown = ip("address show dev net1");
+            for part in [
+                ",UP,",
+                "192.0.2.5/24",
+                "2001:db8::5/64 scope global nodad noprefixroute",
+                "2001:db8::6/64 scope global",
+                "valid_lft 1000sec preferred_lft 900sec",
+            ] {
+                assert!(shown.contains(part), "{part:?} is not in {shown}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_refused_rename_while_down_ends_up_again() {
+        in_namespace(|| {
+            veth("eth0", 1);
+            ip("link set eth0 up");
+            ip("address add 2001:db8::5/64 dev eth0");
+            let failure = block_on(async {
+                let netlink = Netlink::open().unwrap();
+                let links = netlink.links().await.unwrap();
+                let eth0 = links.iter().find(|link| link.name == "eth0").unwrap();
+                let kernel = Kernel(&netlink);
+                kernel
+                    .rename_while_down(eth0.index, "eth0-peer")
+                    .await
+                    .err()
+            });
+            let failure = failure.unwrap();
+            assert!(!failure.changed);
+            assert_eq!(failure.error.errno(), Some(Errno::EEXIST));
+            let shown = ip("address show dev eth0");
+            assert!(
+                shown.contains(",UP") && shown.contains("2001:db8::5/64"),
+                "{shown}"
+            );
+        });
+    }
+}

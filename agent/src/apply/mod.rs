@@ -1,6 +1,8 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod kernel;
+#[cfg(test)]
+mod tests;
 mod undo;
 
 use std::collections::BTreeSet;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use sd_notify::NotifyState;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
+use crate::end_signal::EndSignal;
 use crate::exit::{Ended, Exit};
 use crate::netlink::Netlink;
 use crate::pipeline;
@@ -29,12 +29,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         loaded: None,
         status: None,
     };
-    let mut end = [SignalKind::terminate(), SignalKind::interrupt()]
-        .map(signal)
-        .into_iter()
-        .collect::<Result<Vec<Signal>, _>>()
-        .map_err(|error| Ended::failed(format!("cannot wait for signals: {error}")))?;
-
+    let end = EndSignal::new()?;
     let (account, reported) = watch::channel(Account::default());
     let proc = roots.proc.clone();
     let reporting = tokio::spawn(async move { keep_reporting(&proc, reported).await });
@@ -52,27 +47,13 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         }
         tokio::select! {
             () = sleep(POLL) => {}
-            () = any(&mut end) => break,
+            () = end.arrived() => break,
         }
         until_retry = until_retry.saturating_sub(POLL);
     }
     notify(&[NotifyState::Stopping]);
     reporting.abort();
     Ok(Exit::Done)
-}
-
-async fn any(signals: &mut [Signal]) {
-    std::future::poll_fn(|context| {
-        let fired = signals
-            .iter_mut()
-            .any(|signal| signal.poll_recv(context).is_ready());
-        if fired {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
-        }
-    })
-    .await;
 }
 
 /// What a look at the source says.

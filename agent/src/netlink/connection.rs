@@ -11,11 +11,12 @@ use rtnetlink::packet_core::{
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::proto::{self, ConnectionHandle};
-use rtnetlink::sys::{AsyncSocket, SocketAddr, TokioSocket, protocols::NETLINK_ROUTE};
+use rtnetlink::sys::{AsyncSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use super::message::Message;
+use super::socket::RequestSocket;
 use super::{Cause, NetlinkError, error};
 
 /// The most times that a dump is begun before a list that keeps changing is given up.
@@ -50,7 +51,7 @@ impl Drop for Connection {
 
 impl Connection {
     pub(super) fn open() -> io::Result<Self> {
-        let socket = TokioSocket::new(NETLINK_ROUTE)?;
+        let socket = RequestSocket::new(NETLINK_ROUTE)?;
         let options = socket.socket_ref();
         // With the kernel's own sentence, without the request repeated, and with requests checked
         // rather than half understood. Kernels before 4.12, 4.3 and 4.20 do not know them.
@@ -174,7 +175,12 @@ impl Connection {
 }
 
 impl Ends {
-    fn send(&self, message: Answer) -> Result<impl Stream<Item = Answer> + Unpin + use<>, Cause> {
+    fn send(
+        &mut self,
+        message: Answer,
+    ) -> Result<impl Stream<Item = Answer> + Unpin + use<>, Cause> {
+        // What is left of an earlier request says nothing of this one.
+        while self.unsolicited.try_recv().is_ok() {}
         let kernel = SocketAddr::new(0, 0);
         self.requests.request(message, kernel).map_err(|_| closed())
     }
@@ -187,16 +193,13 @@ impl Ends {
         loop {
             tokio::select! {
                 biased;
-                answer = answers.next() => return answer.ok_or_else(closed),
-                other = self.unsolicited.next() => match other {
-                    Some((message, _)) => {
-                        // Late answers to a request that was given up come here as well.
-                        if let NetlinkPayload::Overrun(_) = message.payload {
-                            return Err(Cause::Overrun);
-                        }
+                // Late answers to a request that was given up come here as well.
+                Some((message, _)) = self.unsolicited.next() => {
+                    if let NetlinkPayload::Overrun(_) = message.payload {
+                        return Err(Cause::Overrun);
                     }
-                    None => return Err(closed()),
-                },
+                }
+                answer = answers.next() => return answer.ok_or_else(closed),
             }
         }
     }

@@ -127,6 +127,51 @@ mod tests {
     }
 
     #[test]
+    fn every_attribute_has_its_place() {
+        let mut payload = header(7, 0);
+        let kind = attribute(IFLA_INFO_KIND, b"bond\0");
+        let names = [
+            attribute(IFLA_ALT_IFNAME, b"one\0"),
+            attribute(IFLA_ALT_IFNAME, b"two\0"),
+        ];
+        for (kind, value) in [
+            (IFLA_IFNAME, &b"net1\0"[..]),
+            (IFLA_ADDRESS, &[2, 0, 0, 0, 0, 1]),
+            (IFLA_PERM_ADDRESS, &[2, 0, 0, 0, 0, 2]),
+            (IFLA_MTU, &1400_u32.to_ne_bytes()),
+            (IFLA_MIN_MTU, &68_u32.to_ne_bytes()),
+            (IFLA_MAX_MTU, &9000_u32.to_ne_bytes()),
+            (IFLA_MASTER, &3_u32.to_ne_bytes()),
+            // NLA_F_NESTED, which the kernel sets on some and not on others.
+            (IFLA_LINKINFO, &kind),
+            (IFLA_PROP_LIST | 0x8000, &names.concat()),
+            (IFLA_PARENT_DEV_NAME, b"0000:81:00.0\0"),
+            (IFLA_PARENT_DEV_BUS_NAME, b"pci\0"),
+        ] {
+            payload.extend(attribute(kind, value));
+        }
+        assert_eq!(
+            Link::parse(&payload).unwrap(),
+            Link {
+                index: 7,
+                name: "net1".into(),
+                alternative_names: vec!["one".into(), "two".into()],
+                kind: Some("bond".into()),
+                controller: Some(3),
+                address: vec![2, 0, 0, 0, 0, 1],
+                permanent_address: vec![2, 0, 0, 0, 0, 2],
+                parent: Some("0000:81:00.0".into()),
+                parent_bus: Some("pci".into()),
+                up: false,
+                loopback: false,
+                mtu: 1400,
+                min_mtu: 68,
+                max_mtu: 9000,
+            }
+        );
+    }
+
+    #[test]
     fn a_broken_attribute_does_not_hide_the_interface() {
         let mut payload = header(7, 1);
         payload.extend(attribute(IFLA_MTU, &[1]));

@@ -5,6 +5,9 @@ mod connection;
 mod error;
 mod link;
 mod message;
+#[cfg(test)]
+mod scripted;
+mod socket;
 
 use std::net::IpAddr;
 
@@ -31,13 +34,13 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens the connection, inside a tokio runtime with I/O and time.
+    /// Opens the connection, inside a tokio runtime with time; it needs no I/O driver.
     ///
     /// # Errors
     /// When the kernel gives no socket.
     ///
     /// # Panics
-    /// Outside such a runtime.
+    /// Outside a runtime. Requests panic in a runtime without time.
     pub fn open() -> Result<Self, NetlinkError> {
         let connection = Connection::open()
             .map_err(|error| NetlinkError::socket("speak to the kernel by netlink", &error))?;
@@ -50,7 +53,7 @@ impl Netlink {
     /// When the list cannot be had, or keeps changing while it is read.
     pub async fn links(&self) -> Result<Vec<Link>, NetlinkError> {
         let mut message = LinkMessage::default();
-        // The statistics are a quarter of the bytes, and nothing here reads them.
+        // The IPv6 counters are a quarter of the bytes, and nothing here reads them.
         let mask = LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]);
         message.attributes.push(mask);
         let request = RouteNetlinkMessage::GetLink(message);

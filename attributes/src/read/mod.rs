@@ -20,6 +20,7 @@ mod merge;
 mod notes;
 mod parse;
 mod path;
+mod place;
 mod source;
 mod stream;
 mod stream_device;

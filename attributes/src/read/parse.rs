@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::notes::Notes;
-use super::path::{FieldPath, locate};
+use super::path::{FieldPath, around, locate};
 use super::source::{Source, words};
 use crate::{ReadError, ReadErrorKind, limits};
 
@@ -20,8 +20,8 @@ pub(super) fn noting<'a, T: Deserialize<'a>>(
 ) -> Result<T, ReadError> {
     let mut unknown = Vec::new();
     let mut uncounted = 0;
-    let parsed = parse(source, value, place, |path| {
-        let path = FieldPath::from(path);
+    let parsed = parse(source, value, place, &mut |path| {
+        let path = FieldPath::from(&path);
         if silent.contains(&path.to_string().as_str()) {
             return;
         }
@@ -45,23 +45,35 @@ pub(super) fn plain<'a, T: Deserialize<'a>>(
     value: &'a RawValue,
     place: &FieldPath,
 ) -> Result<T, ReadError> {
-    parse(source, value, place, |_| ())
+    parse(source, value, place, &mut |_| ())
 }
+
+/// Takes the path of a key that is not known. One type for all callers: each closure of its own
+/// would be a copy of the code of every type that is read.
+type Ignored<'i> = dyn FnMut(serde_ignored::Path<'_>) + 'i;
 
 fn parse<'a, T: Deserialize<'a>>(
     source: &Source<'a>,
     value: &'a RawValue,
     place: &FieldPath,
-    ignored: impl FnMut(&serde_ignored::Path<'_>),
+    ignored: &mut Ignored<'_>,
 ) -> Result<T, ReadError> {
-    let mut ignored = ignored;
     let mut json = serde_json::Deserializer::from_str(value.get());
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
-    serde_ignored::deserialize(tracked, |path| ignored(&path)).map_err(|error| {
-        let below = FieldPath::from(track.path());
-        let part = locate(value, &below).get();
+    serde_ignored::deserialize(&mut json, ignored).map_err(|error| {
+        // The parser says where it stopped; the field is the innermost value around that place.
+        // Following the path while parsing would double the code of every type that is read.
+        let (below, part) = around(value, offset(value.get(), &error));
         let kind = ReadErrorKind::Invalid(words(&error));
-        source.error(part, place.join(&below).field(), kind)
+        source.error(part.get(), place.join(&below).field(), kind)
     })
+}
+
+/// Where the parser of `text` stopped, in bytes.
+fn offset(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n');
+    let before: usize = lines
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
+    before + error.column()
 }

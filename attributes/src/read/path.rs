@@ -76,19 +76,6 @@ fn is_plain(key: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-impl From<serde_path_to_error::Path> for FieldPath {
-    fn from(path: serde_path_to_error::Path) -> Self {
-        use serde_path_to_error::Segment as S;
-        let segments = path.iter().filter_map(|segment| match segment {
-            S::Seq { index } => Some(Segment::Index(*index)),
-            // The variant of an enum is the key of an object with one member.
-            S::Map { key } | S::Enum { variant: key } => Some(Segment::Key(key.clone())),
-            S::Unknown => None,
-        });
-        Self(segments.collect())
-    }
-}
-
 impl From<&serde_ignored::Path<'_>> for FieldPath {
     fn from(path: &serde_ignored::Path<'_>) -> Self {
         use serde_ignored::Path as P;
@@ -134,6 +121,33 @@ pub(super) fn locate<'a>(value: &'a RawValue, path: &FieldPath) -> &'a RawValue 
     here
 }
 
+/// The innermost value around an offset in the text of `value`, and the path that leads there.
+///
+/// A value is around its first byte and the place behind its last: a separator stands between any
+/// two.
+pub(super) fn around(value: &RawValue, offset: usize) -> (FieldPath, &RawValue) {
+    let start = |part: &RawValue| part.get().as_ptr().addr() - value.get().as_ptr().addr();
+    let holds = |part: &RawValue| (start(part)..=start(part) + part.get().len()).contains(&offset);
+    let mut path = FieldPath::default();
+    let mut here = value;
+    loop {
+        let member = members(here).and_then(|members| {
+            let found = members.into_iter().find(|(_, part)| holds(part));
+            found.map(|(key, part)| (Segment::Key(key.into_owned()), part))
+        });
+        let next = member.or_else(|| {
+            let items: Vec<&RawValue> = serde_json::from_str(here.get()).ok()?;
+            let found = items.into_iter().enumerate().find(|(_, part)| holds(part));
+            found.map(|(index, part)| (Segment::Index(index), part))
+        });
+        let Some((segment, part)) = next else {
+            return (path, here);
+        };
+        path.0.push(segment);
+        here = part;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +179,19 @@ mod tests {
             locate(value, &FieldPath::key("a").at(7)).get(),
             r#"[0, {"b\n": true}]"#
         );
+    }
+
+    #[test]
+    fn the_value_around_a_place_is_found() {
+        let text = r#"{"a": [0, {"b": true}], "c": 1}"#;
+        let value: &RawValue = serde_json::from_str(text).unwrap();
+        let found = |offset| around(value, offset).0.to_string();
+        assert_eq!(found(0), "");
+        assert_eq!(found(text.find("true").unwrap()), "a[1].b");
+        assert_eq!(found(text.find("true").unwrap() + 4), "a[1].b");
+        assert_eq!(found(text.find("true").unwrap() - 1), "a[1]");
+        assert_eq!(found(text.find("[0").unwrap()), "a");
+        assert_eq!(found(text.len() - 1), "c");
+        assert_eq!(found(text.len()), "");
     }
 }

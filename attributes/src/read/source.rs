@@ -1,5 +1,7 @@
 //! A file's text, and the places in it.
 
+use std::cell::OnceCell;
+
 use serde_json::value::RawValue;
 
 use crate::{Position, ReadError, ReadErrorKind, limits};
@@ -12,6 +14,8 @@ pub(super) struct Source<'a> {
     text: &'a str,
     /// What that byte is.
     end: Option<String>,
+    /// Where the lines begin; made for the first place that is asked for.
+    line_starts: OnceCell<Vec<usize>>,
 }
 
 impl<'a> Source<'a> {
@@ -33,7 +37,12 @@ impl<'a> Source<'a> {
             text = before;
             end = Some("a NUL byte stands in the text".to_owned());
         }
-        Ok(Self { file, text, end })
+        Ok(Self {
+            file,
+            text,
+            end,
+            line_starts: OnceCell::new(),
+        })
     }
 
     /// The JSON value that begins at or after `offset`; none when only white space is left.
@@ -145,11 +154,17 @@ impl<'a> Source<'a> {
     }
 
     fn position(&self, offset: usize) -> Position {
-        let before = self.text.get(..offset).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let starts = self.line_starts.get_or_init(|| {
+            let newlines = self.text.match_indices('\n');
+            std::iter::once(0)
+                .chain(newlines.map(|(newline, _)| newline + 1))
+                .collect()
+        });
+        let line = starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|line| starts.get(line));
         Position {
-            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
-            column: offset - line_start + 1,
+            line,
+            column: offset - start.unwrap_or(&0) + 1,
         }
     }
 }

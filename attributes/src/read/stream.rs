@@ -64,9 +64,10 @@ pub(super) fn read<'a>(
         if VERSIONS.contains(&version.as_str()) {
             return known(source, object, notes);
         }
+        let version = crate::error::excerpt(&version);
         // Bounded, so that the message is; a real stream has a handful.
-        if unknown.len() < limits::NESTING {
-            unknown.push(crate::error::excerpt(&version));
+        if unknown.len() < 16 && !unknown.contains(&version) {
+            unknown.push(version);
         }
         next = source.value(source.end_of(object.get()))?;
     }

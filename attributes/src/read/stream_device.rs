@@ -244,6 +244,11 @@ impl Remarks<'_, '_> {
         };
         for (index, text) in data.ips.unwrap_or_default().into_iter().enumerate() {
             let path = place.and("ips").at(index);
+            if index == limits::ADDRESSES {
+                let what = format!("left out, with all behind it: {index} addresses are the limit");
+                self.add(&path, &what);
+                break;
+            }
             if let Some(address) = self.address(&text, &path) {
                 if network.ip_addresses.contains(&address) {
                     self.add(&path, &format!("left out: {address} stands there already"));

@@ -15,8 +15,9 @@ use rustix::io::Errno;
 
 use super::file::{FLAGS, not_a_file, read_fd, system};
 use super::notes::Notes;
+use super::place::{Place, is_metadata};
 use super::{Form, Reading, Rejected};
-use crate::{DeviceIdentity, Document, ReadError, ReadErrorKind, TreeLimit, limits};
+use crate::{Document, ReadError, ReadErrorKind, TreeLimit, limits};
 
 /// What becomes of the whole when one file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +66,7 @@ pub fn read_tree_where(
         files: 0,
         bytes: 0,
     };
-    let place = Place {
-        name: name.to_owned(),
-        path: Vec::new(),
-    };
-    walk.directory(directory, &place)?;
+    walk.directory(directory, &Place::root(name))?;
     let own = Reading {
         document: Document::default(),
         form: Form::Stream,
@@ -79,43 +76,6 @@ pub fn read_tree_where(
     let mut readings = vec![own];
     readings.append(&mut walk.readings);
     Ok(super::merge(readings))
-}
-
-/// A place in the tree.
-struct Place {
-    /// Its name for messages.
-    name: String,
-    /// The names below the root that lead to it.
-    path: Vec<String>,
-}
-
-impl Place {
-    fn below(&self, name: &str) -> Self {
-        let mut path = self.path.clone();
-        path.push(name.to_owned());
-        Self {
-            // Whoever made the tree chose the name: it must not steer a terminal.
-            name: format!(
-                "{}/{}",
-                self.name.trim_end_matches('/'),
-                name.escape_debug()
-            ),
-            path,
-        }
-    }
-
-    /// What the path says of the devices of a file: the request, and the driver by the file's name.
-    fn identity(&self) -> DeviceIdentity {
-        let mut names = self.path.iter().rev();
-        let driver = names
-            .next()
-            .and_then(|file| file.strip_suffix("-metadata.json"));
-        DeviceIdentity {
-            request: names.next().and_then(|request| request.parse().ok()),
-            driver: driver.and_then(|driver| driver.parse().ok()),
-            ..DeviceIdentity::default()
-        }
-    }
 }
 
 struct Walk<'w, 'a> {
@@ -128,10 +88,6 @@ struct Walk<'w, 'a> {
     entries: usize,
     files: usize,
     bytes: usize,
-}
-
-fn is_metadata(name: &str) -> bool {
-    name == "metadata.json" || name.ends_with("-metadata.json")
 }
 
 impl Walk<'_, '_> {
@@ -193,6 +149,11 @@ impl Walk<'_, '_> {
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => self.subdirectory(directory, name, place),
+            FileType::Symlink if !is_metadata(name) => {
+                let what = "this symbolic link may lead to a directory: passed over";
+                self.notes.add(format!("{}: {what}", place.name));
+                Ok(())
+            }
             _ if !is_metadata(name) => Ok(()),
             FileType::RegularFile => {
                 match rustix::fs::openat(directory, name, FLAGS | OFlags::NOFOLLOW, Mode::empty()) {

@@ -1,0 +1,226 @@
+//! What the steps of a plan do to the kernel.
+
+use dra_guest_agent::apply::{Applied, apply};
+use dra_guest_agent::netlink::Netlink;
+use dra_guest_agent::plan::{Action, Step, Transaction};
+
+use crate::namespace::{block_on, in_namespace, ip, veth};
+use crate::{addresses, interface, observation};
+
+fn step(device: usize, name: &str, action: Action) -> Step {
+    Step {
+        device,
+        interface: 0,
+        name: name.into(),
+        action,
+        reason: "the test says so".into(),
+    }
+}
+
+fn rename(device: usize, from: &str, to: &str) -> Step {
+    step(device, from, Action::Rename { to: to.into() })
+}
+
+fn add(device: usize, name: &str, address: &str) -> Step {
+    let address = address.parse().unwrap();
+    step(device, name, Action::AddAddress { address })
+}
+
+fn mtu(device: usize, name: &str, from: u32, to: u32) -> Step {
+    step(device, name, Action::SetMtu { from, to })
+}
+
+/// Applies steps to interfaces that are given by the names that they have before the first step.
+fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
+    let indices = observation().interfaces;
+    let transactions = transactions.map(|steps| Transaction {
+        steps: steps
+            .iter()
+            .map(|(name, step)| Step {
+                interface: indices.iter().find(|i| i.name == *name).unwrap().index,
+                ..step.clone()
+            })
+            .collect(),
+    });
+    block_on(async { apply(&Netlink::open().unwrap(), &transactions).await })
+}
+
+#[test]
+fn an_interface_is_brought_into_its_wanted_state() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let result = applied([&[
+            ("eth0", rename(0, "eth0", "net1")),
+            ("eth0", mtu(0, "net1", 1500, 1400)),
+            ("eth0", step(0, "net1", Action::SetUp)),
+            ("eth0", add(0, "net1", "192.0.2.5/24")),
+            ("eth0", add(0, "net1", "2001:db8::5/64")),
+        ]]);
+        assert_eq!((result.done, &result.failures[..]), (5, &[][..]));
+        let net1 = interface("net1");
+        assert!(net1.up);
+        assert_eq!(net1.mtu, 1400);
+        let addresses = addresses(&net1);
+        for address in ["192.0.2.5/24", "2001:db8::5/64"] {
+            assert!(addresses.iter().any(|a| a == address), "{addresses:?}");
+        }
+    });
+}
+
+#[test]
+fn names_go_round_in_cycles_through_a_temporary_one() {
+    in_namespace(|| {
+        for number in 0..5 {
+            veth(&format!("eth{number}"), number);
+            ip(&format!("link set eth{number} up"));
+        }
+        let result = applied([
+            &[
+                ("eth0", rename(0, "eth0", "dra-guest0")),
+                ("eth1", rename(1, "eth1", "eth0")),
+                ("eth0", rename(0, "dra-guest0", "eth1")),
+            ],
+            &[
+                ("eth2", rename(2, "eth2", "dra-guest0")),
+                ("eth3", rename(3, "eth3", "eth2")),
+                ("eth4", rename(4, "eth4", "eth3")),
+                ("eth2", rename(2, "dra-guest0", "eth4")),
+            ],
+        ]);
+        assert_eq!((result.done, &result.failures[..]), (7, &[][..]));
+        for (name, number) in [(0, 1), (1, 0), (2, 3), (3, 4), (4, 2)] {
+            let mac = interface(&format!("eth{name}")).mac_address.unwrap();
+            assert_eq!(mac.to_string(), format!("02:00:00:00:{number:02x}:01"));
+        }
+    });
+}
+
+#[test]
+fn a_transaction_whose_last_step_fails_leaves_nothing_behind() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        veth("eth1", 2);
+        veth("taken", 3);
+        let before = observation();
+        let result = applied([&[
+            ("eth0", mtu(0, "eth0", 1500, 1400)),
+            ("eth0", step(0, "eth0", Action::SetUp)),
+            ("eth0", add(0, "eth0", "192.0.2.5/24")),
+            ("eth0", add(0, "eth0", "2001:db8::5/64")),
+            ("eth0", rename(0, "eth0", "dra-guest0")),
+            ("eth1", rename(1, "eth1", "eth0")),
+            ("eth0", rename(0, "dra-guest0", "taken")),
+        ]]);
+        assert_eq!((result.done, result.undone, result.skipped), (0, 6, 0));
+        let failure = &result.failures[0];
+        assert_eq!(failure.undo_errors, []);
+        assert_eq!(
+            failure.error.to_string(),
+            "cannot rename dra-guest0 to taken: EEXIST: File exists"
+        );
+        assert!(result.failure_of(0).is_some() && result.failure_of(1).is_some());
+        assert_eq!(observation(), before);
+    });
+}
+
+#[test]
+fn one_device_that_fails_does_not_stop_the_others() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        veth("eth1", 2);
+        std::fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+        let result = applied([
+            &[("eth0", add(0, "eth0", "2001:db8::5/64"))],
+            &[("eth0", add(0, "eth0", "192.0.2.5/24"))],
+            &[("eth1", add(1, "eth1", "2001:db8::6/64"))],
+        ]);
+        assert_eq!((result.done, result.undone, result.skipped), (1, 0, 1));
+        let error = result.failure_of(0).unwrap().error.to_string();
+        assert!(
+            error.starts_with("cannot add 2001:db8::5/64 to eth0: EACCES: ")
+                && error.ends_with("IPv6 is disabled on this device"),
+            "{error}"
+        );
+        assert!(result.failure_of(1).is_none());
+        assert_eq!(addresses(&interface("eth0")), [""; 0]);
+        assert_eq!(addresses(&interface("eth1")), ["2001:db8::6/64"]);
+    });
+}
+
+#[test]
+fn an_mtu_that_the_device_cannot_have_is_refused_in_the_kernels_words() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let result = applied([&[
+            ("eth0", rename(0, "eth0", "net1")),
+            ("eth0", mtu(0, "net1", 1500, 65536)),
+        ]]);
+        assert_eq!(
+            result.failures[0].error.to_string(),
+            "cannot set the MTU of net1 from 1500 to 65536: EINVAL: mtu greater than device maximum"
+        );
+        assert_eq!(interface("eth0").mtu, 1500);
+    });
+}
+
+#[test]
+fn an_address_that_came_meanwhile_is_success_and_is_not_taken_away() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        ip("address add 192.0.2.5/24 dev eth0");
+        ip("address add 2001:db8::5/64 dev eth0");
+        let steps = [
+            ("eth0", add(0, "eth0", "192.0.2.5/24")),
+            ("eth0", add(0, "eth0", "2001:db8::5/64")),
+            ("eth0", mtu(0, "eth0", 1500, 1400)),
+        ];
+        let before = observation();
+        let mut failing = steps.to_vec();
+        failing.push(("eth0", rename(0, "eth0", "eth0-peer")));
+        let result = applied([&failing]);
+        assert_eq!((result.done, result.undone), (0, 3));
+        assert_eq!(observation(), before);
+
+        let result = applied([&steps]);
+        assert_eq!((result.done, &result.failures[..]), (3, &[][..]));
+    });
+}
+
+#[test]
+fn an_ipv6_address_with_another_prefix_length_is_not_the_wanted_one() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        ip("address add 2001:db8::5/128 dev eth0");
+        let result = applied([&[("eth0", add(0, "eth0", "2001:db8::5/64"))]]);
+        let error = result.failures[0].error.to_string();
+        assert!(
+            error.starts_with("cannot add 2001:db8::5/64 to eth0: EEXIST: "),
+            "{error}"
+        );
+        assert_eq!(addresses(&interface("eth0")), ["2001:db8::5/128"]);
+    });
+}
+
+#[test]
+fn renaming_an_interface_that_is_up_costs_it_nothing() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        ip("link set eth0-peer up");
+        ip("link set eth0 up");
+        ip("address add 2001:db8::5/64 dev eth0 nodad");
+        ip("address add 192.0.2.5/24 dev eth0");
+        ip("route add 198.51.100.0/24 via 192.0.2.1");
+        ip("-6 route add 2001:db8:1::/48 via 2001:db8::1");
+        let before = interface("eth0");
+        let result = applied([&[("eth0", rename(0, "eth0", "net1"))]]);
+        assert_eq!(result.done, 1);
+        let after = interface("net1");
+        for address in ["2001:db8::5/64", "192.0.2.5/24"] {
+            assert!(addresses(&after).iter().any(|a| a == address), "{after:?}");
+        }
+        assert_eq!(after.index, before.index);
+        assert!(after.up);
+        assert!(ip("route").contains("198.51.100.0/24 via 192.0.2.1 dev net1"));
+        assert!(ip("-6 route").contains("2001:db8:1::/48 via 2001:db8::1 dev net1"));
+    });
+}

@@ -1,0 +1,123 @@
+//! What the hook's shipped binary is made of, and what it asks of the kernel.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use dra_guest_tests::runtime::static_hook;
+use serde_json::json;
+
+/// The most bytes of the binary: it is started for every container, and copied to every node.
+const BYTES: u64 = 1_000_000;
+/// The most system calls of a run that writes one document, the start of a static program
+/// included.
+const SYSTEM_CALLS: usize = 120;
+
+#[test]
+fn no_loader_and_no_library_has_a_say() {
+    let output = Command::new("readelf")
+        .args(["--wide", "--program-headers", "--dynamic"])
+        .arg(static_hook().unwrap())
+        .env("LC_ALL", "C")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("LOAD"), "{text}");
+    for word in ["INTERP", "NEEDED", "RPATH", "RUNPATH"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn it_is_small() {
+    let bytes = fs::metadata(static_hook().unwrap()).unwrap().len();
+    assert!(bytes <= BYTES, "{bytes} bytes");
+}
+
+/// Names of the system calls of one run, in their order.
+fn system_calls(metadata: bool) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir_all(path("root/run/device-attributes")).unwrap();
+    fs::create_dir(path("vm")).unwrap();
+    fs::write(
+        path("metadata.json"),
+        include_str!("../../cdi-hook/tests/container/vf-metadata.json"),
+    )
+    .unwrap();
+    let inside = path("root/var/run/kubernetes.io/dra-device-attributes/resourceclaims/nic/vf");
+    fs::create_dir_all(&inside).unwrap();
+    let inside = inside.join("sriov.example.com-metadata.json");
+    let mut script = "set -e; mount --bind \"$1\" \"$2\"; ".to_owned();
+    if metadata {
+        fs::write(&inside, "").unwrap();
+        script.push_str("mount --bind \"$3\" \"$4\"; ");
+    }
+    script.push_str("shift 4; exec strace -o \"$@\"");
+    let mut child = Command::new("unshare")
+        .args([
+            "--mount",
+            "--propagation=private",
+            "sh",
+            "-c",
+            &script,
+            "sh",
+        ])
+        .args([path("vm"), path("root/run/device-attributes")])
+        .args([path("metadata.json"), inside])
+        .arg(path("trace"))
+        .arg(static_hook().unwrap())
+        .args(["create-container", "--vm-mount", "/run/device-attributes"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let state = json!({"id": "c", "bundle": path(""), "root": path("root")});
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(state.to_string().as_bytes())
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(path("vm/device-attributes.json").exists(), metadata);
+    fs::read_to_string(path("trace"))
+        .unwrap()
+        .lines()
+        .filter_map(|line| Some(line.split_once('(')?.0.to_owned()))
+        .collect()
+}
+
+#[test]
+fn it_asks_little_of_the_kernel() {
+    for metadata in [false, true] {
+        let calls = system_calls(metadata);
+        println!("metadata {metadata}: {} system calls", calls.len());
+        assert!(calls.len() <= SYSTEM_CALLS, "{}: {calls:?}", calls.len());
+    }
+}
+
+#[test]
+fn it_starts_no_program_and_opens_no_connection() {
+    let calls = system_calls(true);
+    assert!(calls.iter().any(|call| call == "openat2"), "{calls:?}");
+    for call in [
+        "fork",
+        "vfork",
+        "clone",
+        "clone3",
+        "socket",
+        "connect",
+        "mount",
+        "chdir",
+        "chroot",
+        "symlink",
+        "symlinkat",
+        "mkdir",
+        "mkdirat",
+    ] {
+        assert!(!calls.iter().any(|made| made == call), "{call}");
+    }
+    // The one execve is strace's, which starts the hook.
+    assert_eq!(calls.iter().filter(|call| *call == "execve").count(), 1);
+}
