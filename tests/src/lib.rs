@@ -7,6 +7,6 @@ pub mod guest;
 pub mod process;
 pub mod programs;
 pub mod runtime;
-pub mod shared;
+pub mod suite;
 pub mod wait;
 pub mod way;

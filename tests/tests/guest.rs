@@ -11,39 +11,31 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{FOREIGN_MAC, NIC_NODE, NIC_PCI_ADDRESS};
-use dra_guest_tests::shared::Shared;
+use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::{
     Arrival, Claim, NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress, Walk,
 };
-use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
 static ARRIVAL: Shared<Arrival> = Shared::new(|| Walk::new("guest")?.go(&mut Progress::silent()));
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // The guest lives as long as the thread that started it, and is one.
-    arguments.test_threads = Some(1);
-    let checks: [(&str, fn(&mut Arrival) -> Result<()>); 11] = [
-        ("the_guest_boots_without_a_failed_unit", boots),
-        ("the_claim_says_ready", claim_says_ready),
-        ("the_rest_of_the_claim_is_untouched", rest_of_claim),
-        ("the_nic_is_named_and_configured", nic_is_configured),
-        ("a_nic_of_another_mac_is_untouched", foreign_nic),
-        ("the_status_file_and_check_agree", status_and_check),
-        ("the_vm_mount_is_read_only", vm_mount),
-        ("the_names_are_there_before_the_network", before_network),
-        ("a_second_apply_changes_nothing", second_apply),
-        ("a_restarted_agent_changes_nothing", restart),
-        ("systemd_finds_no_fault_with_the_units", units),
-    ];
-    let trials = checks
-        .into_iter()
-        .map(|(name, check)| Trial::test(name, move || ARRIVAL.with(check).map_err(Failed::from)))
-        .collect();
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    ARRIVAL.clear();
-    conclusion.exit_code()
+    suite::run(
+        &ARRIVAL,
+        &[
+            ("the_guest_boots_without_a_failed_unit", boots),
+            ("the_claim_says_ready", claim_says_ready),
+            ("the_rest_of_the_claim_is_untouched", rest_of_claim),
+            ("the_nic_is_named_and_configured", nic_is_configured),
+            ("a_nic_of_another_mac_is_untouched", foreign_nic),
+            ("the_status_file_and_check_agree", status_and_check),
+            ("the_vm_mount_is_read_only", vm_mount),
+            ("the_names_are_there_before_the_network", before_network),
+            ("a_second_apply_changes_nothing", second_apply),
+            ("a_restarted_agent_changes_nothing", restart),
+            ("systemd_finds_no_fault_with_the_units", units),
+        ],
+    )
 }
 
 fn boots(arrival: &mut Arrival) -> Result<()> {

@@ -14,10 +14,9 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions, NIC_PCI_ADDRESS};
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::shared::Shared;
+use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::{NIC_MAC, Walk};
-use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
 struct Lonely {
@@ -51,22 +50,15 @@ static LONELY: Shared<Lonely> = Shared::new(|| {
 });
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // The guest lives as long as the thread that started it, and is one.
-    arguments.test_threads = Some(1);
-    let checks: [(&str, fn(&mut Lonely) -> Result<()>); 4] = [
-        ("the_guest_boots_without_a_failed_unit", boots),
-        ("the_mount_is_not_tried", mount_is_not_tried),
-        ("check_says_that_there_are_no_attributes", check_says_none),
-        ("attributes_that_come_late_are_applied", late_attributes),
-    ];
-    let trials = checks
-        .into_iter()
-        .map(|(name, check)| Trial::test(name, move || LONELY.with(check).map_err(Failed::from)))
-        .collect();
-    let conclusion = libtest_mimic::run(&arguments, trials);
-    LONELY.clear();
-    conclusion.exit_code()
+    suite::run(
+        &LONELY,
+        &[
+            ("the_guest_boots_without_a_failed_unit", boots),
+            ("the_mount_is_not_tried", mount_is_not_tried),
+            ("check_says_that_there_are_no_attributes", check_says_none),
+            ("attributes_that_come_late_are_applied", late_attributes),
+        ],
+    )
 }
 
 fn boots(lonely: &mut Lonely) -> Result<()> {

@@ -14,7 +14,7 @@ use crate::cache;
 use crate::process::{Process, tail};
 
 /// How long a boot may take; it takes 20 s on two idle cores.
-const BOOT: Duration = Duration::from_secs(240);
+const BOOT: Duration = Duration::from_mins(4);
 /// How long a command may take; the guest itself ends it after a minute.
 const COMMAND: Duration = Duration::from_secs(90);
 

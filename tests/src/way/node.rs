@@ -134,7 +134,7 @@ impl Node {
     pub fn wait_for_report(&self) -> Result<Claim> {
         wait::until(
             "the claim's condition dra-guest/Ready",
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             || {
                 let claim = self.claim()?;
                 let said = claim
