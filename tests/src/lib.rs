@@ -8,5 +8,6 @@ pub mod process;
 pub mod programs;
 pub mod runtime;
 pub mod suite;
+pub mod table;
 pub mod wait;
 pub mod way;

@@ -3,10 +3,8 @@
 mod agent;
 mod hook;
 mod system_calls;
-mod table;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
 pub use hook::{HookBench, HookFigures};
 pub use system_calls::SystemCalls;
-pub use table::Table;

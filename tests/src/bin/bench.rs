@@ -1,21 +1,23 @@
 //! Measures the hook and the agent against their peers, and prints the ratios.
 
-use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::bench::{AgentBench, AgentFigures, HookBench, HookFigures, Table};
+use dra_guest_tests::bench::{AgentBench, AgentFigures, HookBench, HookFigures};
 use dra_guest_tests::programs::static_program;
-
-/// Says that the namespaces are there already.
-const INSIDE: &str = "inside-namespaces";
+use dra_guest_tests::table::Table;
 
 fn main() -> ExitCode {
-    let inside = std::env::args().any(|argument| argument == INSIDE);
-    let outcome = if inside { bench() } else { enter_namespaces() };
+    // Inside its namespaces, the program gets the directory to work in.
+    let outcome = match std::env::args_os().nth(1) {
+        Some(directory) => bench(Path::new(&directory)),
+        None => enter_namespaces(),
+    };
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("the benchmark failed: {error:#}");
             ExitCode::FAILURE
@@ -23,26 +25,28 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts itself again where mounts and network interfaces are its own.
-fn enter_namespaces() -> Result<()> {
-    let error = Command::new("unshare")
+/// Starts itself again where mounts and network interfaces are its own, and removes its directory
+/// when these are gone.
+fn enter_namespaces() -> Result<bool> {
+    let directory = tempfile::Builder::new()
+        .prefix("dra-guest-bench-")
+        .tempdir_in("/tmp")?;
+    let status = Command::new("unshare")
         .args(["--mount", "--net", "--propagation=private", "sh", "-c"])
         .arg("mount -t sysfs sysfs /sys && exec \"$@\"")
         .arg("sh")
         .arg(std::env::current_exe()?)
-        .arg(INSIDE)
-        .exec();
-    Err(error).context("unshare cannot be started")
+        .arg(directory.path())
+        .status()
+        .context("unshare cannot be started")?;
+    Ok(status.success())
 }
 
-fn bench() -> Result<()> {
-    let directory = tempfile::Builder::new()
-        .prefix("dra-guest-bench-")
-        .tempdir_in("/tmp")?;
+fn bench(directory: &Path) -> Result<bool> {
     eprintln!("building the programs (once) and measuring for about a minute");
     let sizes = sizes()?;
-    let hook = HookBench::new(directory.path())?.measure()?;
-    let agent = AgentBench::new(directory.path())?.measure()?;
+    let hook = HookBench::new(directory)?.measure()?;
+    let agent = AgentBench::new(directory)?.measure()?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -54,7 +58,7 @@ fn bench() -> Result<()> {
         agent_table(&agent)
     );
     println!("System calls of the agent\n{}", call_table(&agent));
-    Ok(())
+    Ok(true)
 }
 
 fn sizes() -> Result<Table> {

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
+use dra_guest_tests::table::Table;
 use dra_guest_tests::way::{Arrival, NIC_MAC, NicFacts, Progress, Walk};
 use serde_json::Value;
 
@@ -26,16 +27,12 @@ fn demo() -> Result<()> {
         .find(|nic| nic.mac == NIC_MAC)
         .with_context(|| format!("the guest has no NIC with the MAC address {NIC_MAC}"))?;
 
-    heading("The document in the VM mount");
-    print!("{}", arrival.document);
-    heading("The claim's conditions before");
+    heading("The claim's devices and their conditions, before");
     println!("{}", arrival.claim_before.table());
-    heading("The claim's conditions after");
-    println!("{}", arrival.claim_after.table());
-    heading("Carried");
-    print_carried(&arrival)?;
-    heading("Found and set in the guest");
-    print_nic(nic);
+    heading("and after (+: new)");
+    println!("{}", marked(&arrival));
+    heading("Carried from the claim to the guest");
+    print!("{}", carried(&arrival, nic)?);
     heading("Time");
     for step in progress.steps() {
         println!("{:6.1} s  {}", step.took.as_secs_f64(), step.name);
@@ -56,32 +53,65 @@ fn heading(text: &str) {
     println!("\n--- {text}");
 }
 
-/// The document's own words, key by key.
-fn print_carried(arrival: &Arrival) -> Result<()> {
-    let document: Value =
-        serde_json::from_str(&arrival.document).context("the document does not read back")?;
-    for pointer in [
-        "/devices/0/claim",
-        "/devices/0/request",
-        "/devices/0/driver",
-        "/devices/0/pool",
-        "/devices/0/device",
-        "/devices/0/host",
-        "/devices/0/network",
-    ] {
-        if let Some(value) = document.pointer(pointer) {
-            let name = pointer.trim_start_matches("/devices/0/");
-            println!("{name:<10} {value}");
-        }
+/// The claim's table, with a mark before the lines that were not there before.
+fn marked(arrival: &Arrival) -> String {
+    let before = arrival.claim_before.table();
+    let mut lines = Vec::new();
+    for line in arrival.claim_after.table().lines() {
+        let mark = if before.lines().any(|old| old == line) {
+            ' '
+        } else {
+            '+'
+        };
+        lines.push(format!("{mark} {line}"));
     }
-    Ok(())
+    lines.join("\n")
 }
 
-fn print_nic(nic: &NicFacts) {
-    println!("interface    {} ({})", nic.name, nic.driver);
-    println!("MAC address  {}", nic.mac);
-    println!("MTU          {}", nic.mtu);
-    println!("addresses    {}", nic.addresses.join(", "));
-    println!("PCI address  {} in the guest", nic.pci_address);
-    println!("NUMA node    {} in the guest", nic.numa_node);
+/// What the document says of the device, and what the guest's kernel says of its NIC.
+fn carried(arrival: &Arrival, nic: &NicFacts) -> Result<Table> {
+    let document: Value =
+        serde_json::from_str(&arrival.document).context("the document does not read back")?;
+    let said = |pointer: &str| match document.pointer(&format!("/devices/0{pointer}")) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(list)) => {
+            let texts: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            texts.join(", ")
+        }
+        Some(value) => value.to_string(),
+        None => "-".to_owned(),
+    };
+    let mut table = Table::new(["", "in the document", "in the guest"]);
+    let rows = [
+        ("MAC address", said("/network/macAddress"), nic.mac.clone()),
+        (
+            "interface",
+            said("/network/interfaceName"),
+            format!("{}, driver {}", nic.name, nic.driver),
+        ),
+        (
+            "addresses",
+            said("/network/ipAddresses"),
+            nic.addresses.join(", "),
+        ),
+        (
+            "PCI address",
+            format!("{} on the host", said("/host/pciAddress")),
+            nic.pci_address.clone(),
+        ),
+        (
+            "NUMA node",
+            format!("{} on the host", said("/host/numaNode")),
+            nic.numa_node.to_string(),
+        ),
+        (
+            "MTU",
+            "- (the image's policy says 9000)".to_owned(),
+            nic.mtu.to_string(),
+        ),
+    ];
+    for (name, document, guest) in rows {
+        table.row([name.to_owned(), document, guest]);
+    }
+    Ok(table)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use super::claim::Claim;
 use super::facts::NicFacts;
@@ -64,7 +64,7 @@ impl Walk {
     /// That of the first step that fails, with the place of the logs.
     pub fn go(&self, progress: &mut Progress) -> Result<Arrival> {
         self.steps(progress)
-            .with_context(|| format!("the logs are in {}", self.logs.display()))
+            .map_err(|error| anyhow!("{error:#}\nthe logs are in {}", self.logs.display()))
     }
 
     fn steps(&self, progress: &mut Progress) -> Result<Arrival> {
@@ -82,17 +82,25 @@ impl Walk {
             let image = base.bake(&static_program("dra-guest-agent")?, Some(POLICY))?;
             Ok((image, "binary, units, preset, a policy with mtu = 9000"))
         })?;
-        let (node, claim_before, document) =
-            progress.step("start the VM's container with podman and CDI", || {
-                let node = Node::new()?;
-                let before = node.claim()?;
-                let document = node.run_container()?;
-                let outcome = format!(
-                    "its hook wrote device-attributes.json, {} bytes, into the VM mount",
-                    document.len()
-                );
-                Ok(((node, before, document), outcome))
-            })?;
+        let (node, claim_before) = progress.step("lay out the node", || {
+            let node = Node::new()?;
+            let claim = node.claim()?;
+            let devices: Vec<&str> = claim.devices.iter().map(|d| d.name.as_str()).collect();
+            let outcome = format!(
+                "ResourceClaim {} with {}, and its driver's metadata file",
+                claim.name,
+                devices.join(", ")
+            );
+            Ok(((node, claim), outcome))
+        })?;
+        let document = progress.step("start the VM's container with podman and CDI", || {
+            let document = node.run_container()?;
+            let outcome = format!(
+                "its hook wrote device-attributes.json, {} bytes, into the VM mount",
+                document.len()
+            );
+            Ok((document, outcome))
+        })?;
         let relay = progress.step("start the relay on the node", || {
             let relay = node.start_relay(&self.logs)?;
             Ok((relay, "listens for the guest with vsock CID 5"))
