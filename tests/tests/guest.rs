@@ -8,10 +8,12 @@
 )]
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{FOREIGN_MAC, NIC_NODE, NIC_PCI_ADDRESS};
 use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::wait;
 use dra_guest_tests::way::{
     Arrival, Claim, NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress, Walk,
 };
@@ -169,8 +171,16 @@ fn before_network(arrival: &mut Arrival) -> Result<()> {
 }
 
 /// Runs a command in the guest and returns what the kernel announced of links and addresses
-/// meanwhile.
+/// meanwhile. Not before IPv6 has made sure that nobody else has the addresses: it announces that.
 fn announced_during(arrival: &mut Arrival, command: &str) -> Result<String> {
+    wait::until(
+        "no address is tentative any more",
+        Duration::from_secs(30),
+        || {
+            let tentative = arrival.guest.stdout_of("ip -6 address show tentative")?;
+            Ok(tentative.trim().is_empty().then_some(()))
+        },
+    )?;
     arrival.guest.stdout_of(&format!(
         "ip monitor link address >/run/announced & monitor=$!; sleep 1; \
          {command} >/run/said 2>&1 || {{ cat /run/said; exit 1; }}; \
