@@ -1,6 +1,6 @@
 //! Commands in the guest, through a virtio-serial port.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
@@ -8,6 +8,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+use crate::wait;
 
 /// What a command in the guest came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +32,17 @@ pub(super) struct Console {
 
 impl Console {
     pub(super) fn connect(socket: &Path) -> Result<Self> {
-        let writer = UnixStream::connect(socket)
-            .with_context(|| format!("QEMU does not take {}", socket.display()))?;
+        // The file is there a moment before QEMU listens.
+        let what = format!("QEMU's console {}", socket.display());
+        let writer = wait::until(
+            &what,
+            Duration::from_secs(10),
+            || match UnixStream::connect(socket) {
+                Ok(stream) => Ok(Some(stream)),
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+                Err(error) => Err(error).context(what.clone()),
+            },
+        )?;
         let reader = BufReader::new(writer.try_clone()?);
         Ok(Self {
             writer,
