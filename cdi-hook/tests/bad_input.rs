@@ -241,3 +241,41 @@ fn the_flat_form_of_blog_posts_works() {
         "52:54:00:ab:cd:ef\n0000:3b:00.1\n0\n"
     );
 }
+
+#[test]
+fn messages_stay_bounded_whatever_the_input_says() {
+    let container = Container::with_vm_mount();
+    let log = container.path("log");
+    let long = "x".repeat(400_000);
+    let state = format!(r#"{{"id":"{long}","root":"/nowhere/{long}"}}"#);
+    let outcome = container.run_with_state(state.as_bytes(), &["--log", log.to_str().unwrap()]);
+    outcome.assert_error("cannot be opened: File name too long");
+    for text in [&outcome.stderr, &fs::read_to_string(&log).unwrap()] {
+        assert!(text.len() < 16_384, "{} bytes", text.len());
+    }
+
+    let devices = vec![r#"{"driver": "a b"}"#; 1000].join(",");
+    let metadata = format!(
+        r#"{{"kind": "DeviceMetadata", "apiVersion": "metadata.resource.k8s.io/v1beta1",
+            "metadata": {{"name": "c", "namespace": "n"}},
+            "requests": [{{"name": "r", "devices": [{devices}]}}]}}"#
+    );
+    let container = Container::with_metadata(metadata);
+    let failed = container.run(&[]);
+    assert_eq!(failed.code, Some(1));
+    assert!(
+        failed
+            .stderr
+            .contains("935 more broken devices or files are not named here")
+    );
+    let skipped = container.run(&["--on-error", "skip"]);
+    skipped.assert_success();
+    assert!(
+        skipped
+            .stderr
+            .contains("936 more broken devices or files are not named here")
+    );
+    for text in [failed.stderr, skipped.stderr] {
+        assert!(text.lines().count() < 70, "{text}");
+    }
+}

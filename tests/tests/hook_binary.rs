@@ -10,9 +10,10 @@ use serde_json::json;
 
 /// The most bytes of the binary: it is started for every container, and copied to every node.
 const BYTES: u64 = 1_000_000;
-/// The most system calls of a run that writes one document, the start of a static program
-/// included.
-const SYSTEM_CALLS: usize = 120;
+/// The most system calls of a run that finds no metadata at the end of its directories, and of one
+/// that writes a document; the start of a static program is 16 of them. Other file systems and
+/// architectures need a few more than the 49 and 68 seen on ext4 and x86-64.
+const SYSTEM_CALLS: [usize; 2] = [56, 76];
 
 #[test]
 fn no_loader_and_no_library_has_a_say() {
@@ -90,10 +91,10 @@ fn system_calls(metadata: bool) -> Vec<String> {
 
 #[test]
 fn it_asks_little_of_the_kernel() {
-    for metadata in [false, true] {
+    for (metadata, most) in [false, true].into_iter().zip(SYSTEM_CALLS) {
         let calls = system_calls(metadata);
         println!("metadata {metadata}: {} system calls", calls.len());
-        assert!(calls.len() <= SYSTEM_CALLS, "{}: {calls:?}", calls.len());
+        assert!(calls.len() <= most, "{}: {calls:?}", calls.len());
     }
 }
 
