@@ -99,8 +99,8 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
 
     for (place, wanted, interface) in found {
         let name = name_after(&transactions, interface);
-        let (steps, problem) = configuration::configuration(place, wanted, interface, &name);
-        problems.extend(problem.map(|problem| (place, problem)));
+        let (steps, faults) = configuration::configuration(place, wanted, interface, &name);
+        problems.extend(faults.into_iter().map(|problem| (place, problem)));
         if !steps.is_empty() {
             transactions.push(Transaction { steps });
         }
