@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use device_attributes::read::Rejected;
 use device_attributes::report::{DeviceReport, Reason};
 
+use crate::listing::listing;
 use crate::observe::Observation;
 use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
 
@@ -51,15 +52,11 @@ fn problems(
     failures: &BTreeMap<usize, String>,
 ) -> Vec<Problem> {
     let mut problems = device.problems.clone();
-    let missing: Vec<String> = after
-        .steps()
-        .filter(|step| step.device == place)
-        .map(ToString::to_string)
-        .collect();
+    let missing = listing(after.steps().filter(|step| step.device == place));
     if !missing.is_empty() {
         let message = match failures.get(&place) {
             Some(failure) => failure.clone(),
-            None => format!("still to do: {}", missing.join(", ")),
+            None => format!("still to do: {missing}"),
         };
         problems.push(Problem {
             reason: Reason::ConfigurationFailed,
