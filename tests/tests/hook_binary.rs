@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use dra_guest_tests::runtime::static_hook;
+use dra_guest_tests::programs::static_program;
 use serde_json::json;
 
 /// The most bytes of the binary: it is started for every container, and copied to every node.
@@ -19,7 +19,7 @@ const SYSTEM_CALLS: [usize; 2] = [56, 76];
 fn no_loader_and_no_library_has_a_say() {
     let output = Command::new("readelf")
         .args(["--wide", "--program-headers", "--dynamic"])
-        .arg(static_hook().unwrap())
+        .arg(static_program("dra-cdi-hook").unwrap())
         .env("LC_ALL", "C")
         .output()
         .unwrap();
@@ -32,7 +32,9 @@ fn no_loader_and_no_library_has_a_say() {
 
 #[test]
 fn it_is_small() {
-    let bytes = fs::metadata(static_hook().unwrap()).unwrap().len();
+    let bytes = fs::metadata(static_program("dra-cdi-hook").unwrap())
+        .unwrap()
+        .len();
     assert!(bytes <= BYTES, "{bytes} bytes");
 }
 
@@ -68,7 +70,7 @@ fn system_calls(metadata: bool) -> Vec<String> {
         .args([path("vm"), path("root/run/device-attributes")])
         .args([path("metadata.json"), inside])
         .arg(path("trace"))
-        .arg(static_hook().unwrap())
+        .arg(static_program("dra-cdi-hook").unwrap())
         .args(["create-container", "--vm-mount", "/run/device-attributes"])
         .stdin(Stdio::piped())
         .spawn()

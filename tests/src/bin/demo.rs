@@ -1,5 +1,6 @@
 //! Shows the whole way: claim, hook, VM mount, guest, NIC, claim status.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
@@ -27,17 +28,7 @@ fn demo() -> Result<()> {
         .find(|nic| nic.mac == NIC_MAC)
         .with_context(|| format!("the guest has no NIC with the MAC address {NIC_MAC}"))?;
 
-    heading("The claim's devices and their conditions, before");
-    println!("{}", arrival.claim_before.table());
-    heading("and after (+: new)");
-    println!("{}", marked(&arrival));
-    heading("Carried from the claim to the guest");
-    print!("{}", carried(&arrival, nic)?);
-    heading("Time");
-    for step in progress.steps() {
-        println!("{:6.1} s  {}", step.took.as_secs_f64(), step.name);
-    }
-    println!("{:6.1} s  all together", progress.elapsed().as_secs_f64());
+    print_summary(&arrival, nic, &progress)?;
 
     let ready = arrival.claim_after.condition("dra-guest/Ready");
     if ready.is_none_or(|condition| condition.status != "True") {
@@ -49,8 +40,29 @@ fn demo() -> Result<()> {
     Ok(())
 }
 
-fn heading(text: &str) {
-    println!("\n--- {text}");
+fn print_summary(arrival: &Arrival, nic: &NicFacts, progress: &Progress) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "\n--- The claim's devices and their conditions, before\n{}",
+        arrival.claim_before.table()
+    )?;
+    writeln!(out, "\n--- and after (+: new)\n{}", marked(arrival))?;
+    writeln!(
+        out,
+        "\n--- Carried from the claim to the guest\n{}",
+        carried(arrival, nic)?
+    )?;
+    writeln!(out, "--- Time")?;
+    for step in progress.steps() {
+        writeln!(out, "{:6.1} s  {}", step.took.as_secs_f64(), step.name)?;
+    }
+    writeln!(
+        out,
+        "{:6.1} s  all together",
+        progress.elapsed().as_secs_f64()
+    )?;
+    Ok(())
 }
 
 /// The claim's table, with a mark before the lines that were not there before.

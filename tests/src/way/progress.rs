@@ -1,6 +1,7 @@
 //! What is done, as it is done, and how long each step took.
 
 use std::fmt::Display;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -63,7 +64,9 @@ impl Progress {
     /// Prints a line with the time since the start.
     pub fn line(&self, text: impl Display) {
         if self.printing {
-            println!("[{:5.1} s] {text}", self.start.elapsed().as_secs_f64());
+            let seconds = self.start.elapsed().as_secs_f64();
+            // Nobody reads any more: no reason to stop half-way.
+            let _ = writeln!(std::io::stdout(), "[{seconds:5.1} s] {text}");
         }
     }
 
