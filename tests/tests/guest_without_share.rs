@@ -36,6 +36,7 @@ static LONELY: Shared<Lonely> = Shared::new(|| {
         share: None,
         vsock: &vsock.path().join("vsock"),
         fw_cfg: None,
+        smbios: None,
         logs: &walk.logs,
     })?;
     let state = guest

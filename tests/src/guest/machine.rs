@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::console::{Console, GuestOutput};
 use super::image::BakedImage;
-use super::topology::{self, GUEST_CID, Sockets};
+use super::topology::{self, Firmware, GUEST_CID, Sockets};
 use crate::cache;
 use crate::process::{Process, tail};
 
@@ -31,6 +31,8 @@ pub struct GuestOptions<'a> {
     pub vsock: &'a Path,
     /// A file for fw_cfg's `opt/org.kubevirt/device-attributes`.
     pub fw_cfg: Option<&'a Path>,
+    /// A file with one SMBIOS OEM string, where systemd looks for credentials.
+    pub smbios: Option<&'a Path>,
     /// Where the logs of all programs go.
     pub logs: &'a Path,
 }
@@ -106,7 +108,10 @@ impl Guest {
                 vsock: &vsock_socket,
                 console: &console_socket,
             },
-            options.fw_cfg,
+            &Firmware {
+                fw_cfg: options.fw_cfg,
+                smbios: options.smbios,
+            },
             &serial,
         );
         let mut qemu = Process::start("qemu", Path::new("qemu-system-x86_64"), arguments, logs)?;

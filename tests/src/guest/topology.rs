@@ -32,12 +32,19 @@ pub(super) struct Sockets<'a> {
     pub(super) console: &'a Path,
 }
 
+/// What the guest's firmware tells it.
+#[derive(Debug)]
+pub(super) struct Firmware<'a> {
+    pub(super) fw_cfg: Option<&'a Path>,
+    pub(super) smbios: Option<&'a Path>,
+}
+
 /// The arguments of `qemu-system-x86_64`.
 pub(super) fn arguments(
     image: &BakedImage,
     nic: MacAddress,
     sockets: &Sockets<'_>,
-    fw_cfg: Option<&Path>,
+    firmware: &Firmware<'_>,
     serial: &Path,
 ) -> Vec<OsString> {
     let mut line = Line::default();
@@ -87,11 +94,14 @@ pub(super) fn arguments(
     line.add(&format!(
         "-device virtio-serial-pci,bus=pcie.0 -device virtserialport,chardev=console,name={CONSOLE_PORT}"
     ));
-    if let Some(file) = fw_cfg {
+    if let Some(file) = firmware.fw_cfg {
         line.option(
             "-fw_cfg",
             prefixed("name=opt/org.kubevirt/device-attributes,file=", file),
         );
+    }
+    if let Some(file) = firmware.smbios {
+        line.option("-smbios", prefixed("type=11,path=", file));
     }
     line.0
 }

@@ -112,6 +112,7 @@ impl Walk {
                 share: Some(&node.vm_mount()),
                 vsock: &node.vsock(),
                 fw_cfg: None,
+                smbios: None,
                 logs: &self.logs,
             })?;
             let state = guest.wait_until_up()?;
