@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, RawDir};
 
 /// How old a temporary file must be: many times what a hook lives, its CDI spec gives it 10 s.
-const AGE: Duration = Duration::from_secs(120);
+const AGE: Duration = Duration::from_mins(2);
 
 /// The most entries that are looked at: the directory is a stranger's, who may have filled it.
 const ENTRIES: usize = 1024;

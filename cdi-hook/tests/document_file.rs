@@ -196,7 +196,7 @@ fn a_killed_hook_leaves_a_file_that_a_later_one_removes() {
         .write(true)
         .open(container.path("vm").join(&left))
         .unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_secs(3600))
+    file.set_modified(SystemTime::now() - Duration::from_hours(1))
         .unwrap();
     for name in [
         ".device-attributes.json.mine",
