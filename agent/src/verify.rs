@@ -30,6 +30,20 @@ pub fn verify(
         .collect()
 }
 
+/// Whether no wanted address waits for the end of duplicate address detection. Until then its device
+/// counts as ready: without a carrier the detection does not even begin.
+pub fn is_settled(wanted: &[Wanted], observation: &Observation) -> bool {
+    let mut tentative = observation
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.tentative_addresses);
+    !tentative.any(|address| {
+        wanted
+            .iter()
+            .any(|wanted| wanted.addresses.contains(address))
+    })
+}
+
 /// The report of a device whose entry in the document is broken.
 pub fn rejected(rejected: &Rejected) -> DeviceReport {
     DeviceReport {
