@@ -10,7 +10,7 @@ packages=(
     # container
     podman runc crun
     # cluster
-    openssl
+    containernetworking-plugins openssl
     # network namespaces, benchmarks
     iproute2 jq musl-tools strace util-linux systemd
 )

@@ -128,6 +128,16 @@ impl Client {
         .with_context(|| format!("PATCH {path}"))
     }
 
+    /// Deletes the object at `path`; it may take its time to go.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub fn delete(&self, path: &str) -> Result<Answer> {
+        let request = self.agent.delete(self.url(path));
+        answer(request.header("Authorization", &self.authorization).call())
+            .with_context(|| format!("DELETE {path}"))
+    }
+
     fn url(&self, path: &str) -> String {
         format!("{}{path}", self.server)
     }

@@ -1,22 +1,22 @@
 //! etcd and the API server on ports of their own.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use super::client::Client;
 use super::components::Components;
 use super::port;
 use super::state::StateDirectory;
+use super::user::{self, User};
 use crate::command::stdout_of;
 use crate::process::Process;
 use crate::wait;
 
-/// The token of the user who may do everything: the server listens on 127.0.0.1 for one test.
-const ADMIN_TOKEN: &str = "admin-of-a-test-cluster";
 /// Certificate and authority, as the API server makes them for itself.
 const CERTIFICATES: &str = "certificates/apiserver.crt";
 /// Much more than it takes, on a machine that does much else.
@@ -30,7 +30,8 @@ pub struct ControlPlane {
     _api_server: Process,
     _etcd: Process,
     admin: Client,
-    _state: StateDirectory,
+    port: u16,
+    state: StateDirectory,
 }
 
 impl ControlPlane {
@@ -39,16 +40,17 @@ impl ControlPlane {
     /// # Errors
     /// When a program is not there or does not get ready; the error has the end of its log.
     pub fn start(name: &str) -> Result<Self> {
-        let components = Components::get()?;
+        let components = Components::of_control_plane()?;
         let state = StateDirectory::take(name)?;
-        let (etcd, store) = start_etcd(&components.etcd, &state)?;
-        let (mut api_server, port) = start_api_server(&components.api_server, &state, &store)?;
+        let (etcd, store) = start_etcd(&components.program("etcd")?, &state)?;
+        let (mut api_server, port) =
+            start_api_server(&components.program("kube-apiserver")?, &state, &store)?;
 
         let certificates = state.data(CERTIFICATES);
         let admin = wait::until("the API server's certificate", START, || {
             api_server.check()?;
             // It may be seen while it is written.
-            Ok(Client::new(port, &certificates, ADMIN_TOKEN).ok())
+            Ok(Client::new(port, &certificates, User::Admin.token()).ok())
         })?;
         wait::until("the API server is ready", START, || {
             api_server.check()?;
@@ -61,13 +63,35 @@ impl ControlPlane {
             _api_server: api_server,
             _etcd: etcd,
             admin,
-            _state: state,
+            port,
+            state,
         })
     }
 
     /// The client of the user who may do everything.
     pub fn admin(&self) -> &Client {
         &self.admin
+    }
+
+    /// What the kubeconfig file of a user holds.
+    pub fn kubeconfig(&self, user: User) -> Value {
+        let server = format!("https://127.0.0.1:{}", self.port);
+        user.kubeconfig(&server, &self.certificates())
+    }
+
+    /// The API server's certificate and its authority's.
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.state.data(CERTIFICATES)
+    }
+
+    /// Where programs of this cluster log.
+    pub fn logs(&self) -> &Path {
+        self.state.logs()
+    }
+
+    /// A file or directory that goes with the control plane.
+    pub(super) fn data(&self, name: &str) -> PathBuf {
+        self.state.data(name)
     }
 }
 
@@ -90,11 +114,8 @@ fn start_etcd(program: &Path, state: &StateDirectory) -> Result<(Process, String
 /// Starts the API server, and says its port.
 fn start_api_server(program: &Path, state: &StateDirectory, store: &str) -> Result<(Process, u16)> {
     let tokens = state.data("tokens.csv");
-    fs::write(
-        &tokens,
-        format!("{ADMIN_TOKEN},admin,admin,system:masters\n"),
-    )
-    .with_context(|| format!("{} is not written", tokens.display()))?;
+    fs::write(&tokens, user::token_file())
+        .with_context(|| format!("{} is not written", tokens.display()))?;
     let key = state.data("service-accounts.pem");
     stdout_of(
         Command::new("openssl")
