@@ -14,7 +14,7 @@ use crate::netlink::Netlink;
 use crate::pipeline;
 use crate::policy::Policy;
 use crate::report::Status;
-use crate::report::relay::{Account, keep_reporting};
+use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
 
@@ -35,8 +35,9 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
     };
     let end = EndSignal::new()?;
     let (account, reported) = watch::channel(Account::default());
-    let proc = roots.proc.clone();
-    let reporting = tokio::spawn(async move { keep_reporting(&proc, reported).await });
+    let boot_id = relay::boot_id(&roots.proc);
+    let reporting =
+        tokio::spawn(async move { keep_reporting(relay::vsock, &boot_id, reported).await });
 
     let mut pause = POLL;
     let mut until_retry = Duration::ZERO;
