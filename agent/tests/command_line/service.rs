@@ -269,3 +269,37 @@ fn a_pass_is_not_cut_by_the_end_of_the_service() {
         assert_eq!(guest.status().unwrap()["ready"], true);
     });
 }
+
+#[test]
+fn what_fails_again_and_again_is_told_once() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "eth0", &["2001:db8::5/64"])]));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"));
+        command
+            .args(["--log-level", "debug"])
+            .stderr(fs::File::create(guest.path("log")).unwrap());
+        let service = Service::start_by(&guest, command);
+        let log = || fs::read_to_string(guest.path("log")).unwrap();
+        wait_for("the second try", || {
+            log().contains("DEBUG add 2001:db8::5/64")
+        });
+        assert_eq!(
+            log().matches("INFO add 2001:db8::5/64").count(),
+            1,
+            "{}",
+            log()
+        );
+        assert_eq!(
+            log()
+                .matches("WARN   nic-1/vf (d1): ConfigurationFailed")
+                .count(),
+            1,
+            "{}",
+            log()
+        );
+        assert_eq!(service.end(), 0);
+    });
+}
