@@ -4,7 +4,8 @@ use std::fmt;
 
 /// Why an input could not be read: the file, the place in it, and the reason.
 ///
-/// Displayed as `file:line:column: field: what is wrong`, each part only where it is known.
+/// Displayed on one line as `file:line:column: field: what is wrong`, each part only where it is
+/// known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadError {
     /// The file, as the user named it.
@@ -42,6 +43,9 @@ pub enum ReadErrorKind {
     /// Arrays and objects nested deeper than [`crate::limits::NESTING`].
     #[error("arrays and objects are nested deeper than {}", crate::limits::NESTING)]
     TooDeep,
+    /// More keys in one object than [`crate::limits::KEYS`].
+    #[error("an object has more than {} keys", crate::limits::KEYS)]
+    TooManyKeys,
     /// The text ends inside a value: cut, or still being written.
     #[error("the JSON text ends too early: the file is cut or still being written")]
     Truncated,
@@ -145,14 +149,16 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
-        if let Some(Position { line, column }) = self.position {
-            write!(f, ":{line}:{column}")?;
-        }
-        if let Some(field) = &self.field {
-            write!(f, ": {field}")?;
-        }
-        write!(f, ": {}", self.kind)
+        let place = self
+            .position
+            .map_or_else(String::new, |Position { line, column }| {
+                format!(":{line}:{column}")
+            });
+        let field = self.field.as_ref();
+        let field = field.map_or_else(String::new, |field| format!(": {field}"));
+        let text = format!("{}{place}{field}: {}", self.file, self.kind);
+        // Each part is bounded; its characters are a stranger's.
+        f.write_str(&crate::one_line(&text, usize::MAX))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod limits;
 mod mac;
 mod name;
 mod numa;
+mod one_line;
 mod pci;
 pub mod read;
 pub mod report;
@@ -28,4 +29,5 @@ pub use interface::{InterfaceAddress, InterfaceAddressError, InterfaceName, Inte
 pub use mac::{MacAddress, MacError};
 pub use name::{Name, NameError};
 pub use numa::{NodeError, NodeId};
+pub use one_line::one_line;
 pub use pci::{PciAddress, PciError};

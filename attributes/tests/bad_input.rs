@@ -98,7 +98,7 @@ fn known_version_broken() {
         "{\"apiVersion\": \"metadata.resource.k8s.io/v1beta1\", \"kind\": \"DeviceMetadata\",\n \
          \"requests\": [{\"devices\": [{\"attributes\": {\"a\": {\"int\": 1.5}}}]}]}",
         "f.json:2:57: requests[0].devices[0].attributes.a.int: invalid type: floating point \
-         `1.5`, expected i64",
+         `1.5`, expected a whole number",
     );
 }
 
@@ -219,5 +219,58 @@ fn broken_entries_and_notes_are_bounded() {
     refused(
         entries(limits::DEVICES + 1),
         "f.json:1:71: devices: 1025 devices: at most 1024 are read",
+    );
+}
+
+#[test]
+fn a_long_or_hostile_text_does_not_fill_or_steer_a_terminal() {
+    let long = "x".repeat(500_000);
+    for text in [
+        format!(
+            r#"{{"apiVersion":"dra-guest/v1","kind":"DeviceAttributes","devices":[],"pod":{{"namespace":{{}},"{long}":0}}}}"#
+        ),
+        format!(r#"{{"macAddress":"{long}"}}"#),
+        format!(r#"{{"apiVersion":"v1\u001b[31m{long}","kind":"Pod"}}"#),
+        format!(
+            r#"{{"apiVersion":"metadata.resource.k8s.io/v1beta1","kind":"DeviceMetadata","requests":"{long}"}}"#
+        ),
+    ] {
+        let message = read_bytes(&text).unwrap_err().to_string();
+        assert!(message.len() < 1000, "{} bytes", message.len());
+        assert!(!message.contains('\u{1b}'), "{message:?}");
+    }
+    for value in [
+        format!(r#"{{"numaNode":"{long}"}}"#),
+        format!(r#"{{"numaNode":"\u001b[31m\u202e{long}"}}"#),
+    ] {
+        let text = format!(
+            r#"{{"apiVersion":"dra-guest/v1","kind":"DeviceAttributes","devices":[
+                {{"host":{value}}}, {{"attributes":{{"a/b":{value}}}}}]}}"#
+        );
+        for rejected in read_bytes(&text).unwrap().rejected {
+            let message = rejected.error.to_string();
+            assert!(message.len() < 1000, "{} bytes", message.len());
+            assert!(message.contains("devices["), "{message:?}");
+            assert!(!message.contains(['\u{1b}', '\u{202e}']), "{message:?}");
+        }
+    }
+    let name = "a\n\u{1b}[31m.json";
+    let message = read(name, b"").unwrap_err().to_string();
+    assert!(message.starts_with("a\\n\\u{1b}[31m.json: "), "{message}");
+}
+
+#[test]
+fn keys_of_one_object_are_bounded() {
+    let keys = |count: usize| {
+        let keys: Vec<String> = (0..count).map(|key| format!(r#""k{key}": 0"#)).collect();
+        format!(
+            r#"{{"macAddress": "52:54:00:ab:cd:ef", "x": {{{}}}}}"#,
+            keys.join(", ")
+        )
+    };
+    read_bytes(keys(limits::KEYS)).unwrap();
+    refused(
+        keys(limits::KEYS + 1),
+        "f.json:1:11227: an object has more than 1024 keys",
     );
 }

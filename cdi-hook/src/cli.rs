@@ -1,6 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use device_attributes::Name;
 
 use crate::absolute_path::AbsolutePath;
 
@@ -61,7 +62,7 @@ pub(crate) struct HookOptions {
     /// Without it all do. What the document's other fields say (PCI address, MAC, NUMA node, …)
     /// is not touched.
     #[arg(long, value_name = "KEY", num_args = 1..)]
-    pub(crate) export: Vec<String>,
+    pub(crate) export: Vec<Name>,
 
     /// What broken input means for the container: fail keeps it from starting, skip lets it start
     /// with what is left, or without a document
@@ -97,10 +98,8 @@ impl HookOptions {
     /// The arguments that give these options again; defaults are left out.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
-        let mut option = |name: &str, value: &str| {
-            arguments.push(name.to_owned());
-            arguments.push(value.to_owned());
-        };
+        // One argument each: a value is never taken for an option, nor an option for one more value.
+        let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}"));
         if self.vm_mount.as_str() != VM_MOUNT {
             option("--vm-mount", self.vm_mount.as_str());
         }
@@ -111,7 +110,7 @@ impl HookOptions {
             option("--attributes", file.as_str());
         }
         for key in &self.export {
-            option("--export", key);
+            option("--export", key.as_str());
         }
         if self.on_error == OnError::Skip {
             option("--on-error", "skip");
@@ -136,22 +135,14 @@ mod tests {
     #[test]
     fn options_survive_the_way_through_a_spec() {
         let given = [
-            "--vm-mount",
-            "/vm",
-            "--metadata-dir",
-            "/a",
-            "--metadata-dir",
-            "/b",
-            "--attributes",
-            "/c",
-            "--export",
-            "x/y",
-            "--export",
-            "z",
-            "--on-error",
-            "skip",
-            "--log",
-            "/l",
+            "--vm-mount=/vm",
+            "--metadata-dir=/a",
+            "--metadata-dir=/b=c d",
+            "--attributes=/c",
+            "--export=x/y",
+            "--export=--log",
+            "--on-error=skip",
+            "--log=/l",
         ];
         let parsed =
             Cli::try_parse_from(["dra-cdi-hook", "create-container"].iter().chain(&given)).unwrap();

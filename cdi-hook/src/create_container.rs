@@ -92,19 +92,26 @@ fn usable(reading: Reading, on_error: OnError) -> Result<Option<Document>, Error
         tracing::info!("{note}");
     }
     let none_left = reading.document.devices.is_empty() && !reading.rejected.is_empty();
+    let end = match on_error {
+        OnError::Fail => "",
+        OnError::Skip => "; it is left out (--on-error skip)",
+    };
     let mut rejected = reading.rejected.into_iter().map(|rejected| rejected.error);
-    if on_error == OnError::Fail
-        && let Some(first) = rejected.next()
-    {
-        for other in rejected {
-            tracing::error!("{other}");
-        }
-        return Err(first.into());
+    // The first is the error that the hook fails with.
+    let failure = (on_error == OnError::Fail)
+        .then(|| rejected.next())
+        .flatten();
+    let more = rejected.len().saturating_sub(limits::NOTES);
+    for error in rejected.take(limits::NOTES) {
+        tracing::error!("{error}{end}");
     }
-    for error in rejected {
-        tracing::error!("{error}; it is left out (--on-error skip)");
+    if more > 0 {
+        tracing::error!("{more} more broken devices or files are not named here{end}");
     }
-    Ok((!none_left).then_some(reading.document))
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok((!none_left).then_some(reading.document)),
+    }
 }
 
 /// The runtime knows the pod better than any input.

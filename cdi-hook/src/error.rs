@@ -112,7 +112,9 @@ pub(crate) enum Error {
         source: Errno,
     },
     /// The document would be too large for its readers.
-    #[error("the document would have {bytes} bytes, its readers take at most {limit}")]
+    #[error(
+        "the document would have {bytes} bytes, its readers take at most {limit}: name the attributes that the VM needs with --export"
+    )]
     DocumentTooLarge {
         /// What it would have.
         bytes: usize,

@@ -10,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+use device_attributes::one_line;
 use rustix::fs::OFlags;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -19,6 +20,12 @@ use crate::absolute_path::AbsolutePath;
 
 /// The only name of the environment that the hook reads.
 const LEVEL_NAME: &str = "DRA_GUEST_LOG";
+
+/// The most bytes of a message: more than one with two of the longest paths has.
+const MESSAGE_BYTES: usize = 12 << 10;
+
+/// The most bytes of a container's id in the log; engines make ids of 64.
+const CONTAINER_BYTES: usize = 128;
 
 /// The container that messages are about, once it is known.
 static CONTAINER: OnceLock<String> = OnceLock::new();
@@ -51,7 +58,7 @@ pub(crate) fn start(path: Option<&AbsolutePath>) {
 
 /// Says which container messages are about.
 pub(crate) fn set_container(id: &str) {
-    let _ = CONTAINER.set(id.to_owned());
+    let _ = CONTAINER.set(one_line(id, CONTAINER_BYTES));
 }
 
 fn open(path: &AbsolutePath) -> std::io::Result<File> {
@@ -84,13 +91,13 @@ impl Subscriber for Log {
             Level::INFO => "info",
             _ => "debug",
         };
-        let text = one_line(&message.0);
+        let text = one_line(&message.0, MESSAGE_BYTES);
         // One write each: lines of hooks that run at the same time do not mix. Nothing more can be
         // done when it fails.
         let _ = std::io::stderr().write_all(format!("dra-cdi-hook: {level}: {text}\n").as_bytes());
         if let Some(mut file) = self.file.as_ref() {
             let time = humantime::format_rfc3339_seconds(SystemTime::now());
-            let container = one_line(CONTAINER.get().map_or("-", String::as_str));
+            let container = CONTAINER.get().map_or("-", String::as_str);
             let _ = file.write_all(format!("{time} {level} {container}: {text}\n").as_bytes());
         }
     }
@@ -114,32 +121,5 @@ impl Visit for Message {
             // Writing to memory cannot fail.
             let _ = write!(self.0, "{value:?}");
         }
-    }
-}
-
-/// The text on one line: parts of it are a stranger's, who must not forge a line or drive a
-/// terminal.
-fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_stays_on_its_line() {
-        assert_eq!(
-            one_line("a\nb\u{1b}[31mc\r é \u{9b}"),
-            "a\\nb\\u{1b}[31mc\\r é \\u{9b}"
-        );
     }
 }

@@ -11,6 +11,7 @@ mod cli;
 mod create_container;
 mod error;
 mod export;
+mod leftovers;
 mod log;
 mod metadata;
 mod pod;

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::regular_file;
+use crate::{leftovers, regular_file};
 
 /// The mode of the file.
 const MODE: Mode = Mode::from_raw_mode(0o644);
@@ -34,30 +34,49 @@ pub(crate) fn replace(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<R
     if holds_already(directory, name, bytes) {
         return Ok(Replaced::Unchanged);
     }
+    leftovers::remove(directory, name);
     let mut temporary = Temporary::create(directory, name)?;
     temporary.fill(bytes)?;
     rustix::fs::renameat(directory, &temporary.name, directory, name)
-        .map_err(|error| ("rename", error))?;
+        .map_err(|error| (rename_step(error), error))?;
     temporary.renamed = true;
     rustix::fs::fsync(directory).map_err(|error| ("fsync of the directory", error))?;
     Ok(Replaced::Written)
 }
 
+/// What failed, where the kernel's own words do not say what to do.
+fn rename_step(error: Errno) -> &'static str {
+    match error {
+        Errno::ISDIR => "a directory stands in its place, remove it",
+        Errno::BUSY => "something is mounted in its place, mount it elsewhere",
+        _ => "rename",
+    }
+}
+
 /// Whether the file is there, with these bytes, and nobody else can change it: a regular file of
 /// our own with one name and the right mode. Any doubt is a no.
 fn holds_already(directory: &OwnedFd, name: &str, bytes: &[u8]) -> bool {
+    // Looked at before it is opened: opening a device can set things going, and whoever has the
+    // directory may have put one there.
+    let Ok(stat) = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+        return false;
+    };
+    if !is_ours(&stat) {
+        return false;
+    }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) else {
         return false;
     };
-    let Ok(stat) = rustix::fs::fstat(&file) else {
-        return false;
-    };
+    rustix::fs::fstat(&file).is_ok_and(|stat| is_ours(&stat))
+        && matches!(regular_file::read(&file, bytes.len()), Ok(Some(found)) if found == bytes)
+}
+
+fn is_ours(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && Mode::from_raw_mode(stat.st_mode) == MODE
         && stat.st_nlink == 1
         && stat.st_uid == rustix::process::geteuid().as_raw()
-        && matches!(regular_file::read(&file, bytes.len()), Ok(Some(found)) if found == bytes)
 }
 
 /// A temporary file, removed when it goes out of scope unless it was renamed.
@@ -115,7 +134,7 @@ impl Drop for Temporary<'_> {
     }
 }
 
-/// A name that nobody can occupy beforehand: hidden, and with 64 random bits.
+/// A name that nobody can occupy beforehand: hidden, and with 64 random bits. [`leftovers`] knows it.
 fn temporary_name(name: &str) -> Result<String, Errno> {
     let mut random = [0_u8; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;

@@ -13,10 +13,19 @@ use std::process::Command;
 
 use container::{Container, METADATA, METADATA_NAME, Outcome};
 
-/// As a metadata file that is mounted in the container, and as a file of the node.
-fn both_ways(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
+/// As a metadata file that is mounted in the container, as one of a directory of the node, and as a
+/// file of the node.
+fn every_way(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
     let container = Container::with_metadata(content);
     check(&container, &container.run(&[]), METADATA_NAME);
+
+    let container = Container::with_vm_mount();
+    let directory = container.path("claims");
+    fs::create_dir_all(directory.join("default_vm-nic/vf")).unwrap();
+    let file = directory.join("default_vm-nic/vf/metadata.json");
+    fs::write(&file, content).unwrap();
+    let option = ["--metadata-dir", directory.to_str().unwrap()];
+    check(&container, &container.run(&option), file.to_str().unwrap());
 
     let container = Container::with_vm_mount();
     let file = container.path("attributes.json");
@@ -26,7 +35,7 @@ fn both_ways(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
 }
 
 fn refused(content: impl AsRef<[u8]>, text: &str) {
-    both_ways(content.as_ref(), |container, outcome, name| {
+    every_way(content.as_ref(), |container, outcome, name| {
         outcome.assert_error(&format!("{name}:"));
         outcome.assert_error(text);
         assert_eq!(container.document(), None);
@@ -76,7 +85,7 @@ fn a_cut_file() {
 #[test]
 fn a_byte_order_mark_is_no_obstacle() {
     let content = format!("\u{feff}{METADATA}");
-    both_ways(content.as_bytes(), |container, outcome, _| {
+    every_way(content.as_bytes(), |container, outcome, _| {
         outcome.assert_success();
         assert!(container.document().is_some());
     });
@@ -99,7 +108,7 @@ fn a_wrong_kind() {
 fn an_unknown_version_first_is_passed_over() {
     let newer =
         r#"{"kind":"DeviceMetadata","apiVersion":"metadata.resource.k8s.io/v9","requests":7}"#;
-    both_ways(
+    every_way(
         format!("{newer}\n{METADATA}").as_bytes(),
         |container, outcome, _| {
             outcome.assert_success();
@@ -177,8 +186,15 @@ fn a_directory_in_the_files_place() {
     container
         .run(&["--attributes", &name])
         .assert_error("this is a directory, not a regular file");
+    let claims = container.path("claims");
+    fs::create_dir_all(claims.join("default_c/r/metadata.json")).unwrap();
+    container
+        .run(&["--metadata-dir", claims.to_str().unwrap()])
+        .assert_error("default_c/r/metadata.json: this is a directory, not a regular file");
     container.mount(&directory, container::METADATA_FILE);
-    container.run(&[]).assert_error("not a regular file");
+    container.run(&[]).assert_error(&format!(
+        "{METADATA_NAME}: this is a directory, not a regular file"
+    ));
     assert_eq!(container.document(), None);
 }
 
@@ -197,6 +213,16 @@ fn a_fifo_in_the_files_place() {
     container
         .run(&["--attributes", &name])
         .assert_error("this is a FIFO, not a regular file");
+    container
+        .run(&["--metadata-dir", &name])
+        .assert_error("fifo cannot be opened: Not a directory");
+    let claims = container.path("claims");
+    fs::create_dir_all(claims.join("default_c/r")).unwrap();
+    fs::rename(&fifo, claims.join("default_c/r/metadata.json")).unwrap();
+    container
+        .run(&["--metadata-dir", claims.to_str().unwrap()])
+        .assert_error("default_c/r/metadata.json: this is a FIFO, not a regular file");
+    let fifo = claims.join("default_c/r/metadata.json");
     container.mount(&fifo, container::METADATA_FILE);
     container.run(&[]).assert_error(&format!(
         "{METADATA_NAME}: this is a FIFO, not a regular file"
@@ -240,4 +266,61 @@ fn the_flat_form_of_blog_posts_works() {
         String::from_utf8(jq.stdout).unwrap(),
         "52:54:00:ab:cd:ef\n0000:3b:00.1\n0\n"
     );
+}
+
+#[test]
+fn the_other_forms_are_refused_with_the_field_too() {
+    let container = Container::with_vm_mount();
+    let file = container.path("attributes.json");
+    let name = file.to_str().unwrap();
+    let document = |devices: &str| {
+        format!(
+            r#"{{"apiVersion": "dra-guest/v1", "kind": "DeviceAttributes", "devices": {devices}}}"#
+        )
+    };
+    for (content, text) in [
+        (
+            document("{}"),
+            ":1:71: devices: a list of devices is expected",
+        ),
+        (
+            document("[7]"),
+            ":1:72: devices[0]: invalid type: integer `7`, expected an object",
+        ),
+        (
+            document(r#"[{"network": {"macAddress": "x"}}]"#),
+            "devices[0].network.macAddress: \"x\" is not a MAC address",
+        ),
+        (
+            document(r#"[{"host": {"numaNode": -1}}]"#),
+            "devices[0].host.numaNode: NUMA node -1 means \"no affinity\": leave the key out",
+        ),
+        (
+            r#"{"apiVersion": "dra-guest/v2", "kind": "DeviceAttributes", "devices": []}"#
+                .to_owned(),
+            "no known apiVersion: found dra-guest/v2, known are dra-guest/v1",
+        ),
+        (
+            r#"{"devices": [{"type": "nic", "bus": "pci", "address": "x"}]}"#.to_owned(),
+            "devices[0].address: \"x\" is not a PCI address",
+        ),
+        (
+            r#"{"macAddress": "00:00:00:00:00:00"}"#.to_owned(),
+            ":1:16: macAddress: the MAC address is all zero",
+        ),
+        (
+            r#"{"numaNode": 1024}"#.to_owned(),
+            "numaNode: 1024 is not a NUMA node",
+        ),
+        (
+            r#"{"macAddress": null}"#.to_owned(),
+            "nothing is known of the device",
+        ),
+    ] {
+        fs::write(&file, content).unwrap();
+        let outcome = container.run(&["--attributes", name]);
+        outcome.assert_error(&format!("{name}:"));
+        outcome.assert_error(text);
+        assert_eq!(container.vm_files(), [""; 0]);
+    }
 }

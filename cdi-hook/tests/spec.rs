@@ -57,9 +57,53 @@ fn wrong_usage_is_exit_code_2() {
         ["--vm-mount", "run/vm"],
         ["--on-error", "ignore"],
         ["--no-such-option", "x"],
+        ["--export", ""],
+        ["--export", "a b"],
+        ["--export", "a\n"],
     ] {
         let (code, stdout, stderr) = spec(&arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(stderr.contains(arguments[0]), "{stderr}");
     }
+}
+
+#[test]
+fn whatever_is_given_reaches_the_hook_as_it_was_given() {
+    let given = [
+        "--export=--log",
+        "--metadata-dir=/a \"b\" é=\\",
+        "--vm-mount=/",
+    ];
+    let (code, stdout, _) = spec(&given);
+    assert_eq!(code, Some(0));
+    let spec: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let hook = &spec["devices"][0]["containerEdits"]["hooks"][0];
+    let arguments: Vec<&str> = hook["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|argument| argument.as_str().unwrap())
+        .collect();
+    assert_eq!(
+        arguments,
+        [
+            "dra-cdi-hook",
+            "create-container",
+            given[2],
+            given[1],
+            given[0]
+        ]
+    );
+    // The hook takes them: what it complains of is the state.
+    let output = Command::new(env!("CARGO_BIN_EXE_dra-cdi-hook"))
+        .args(&arguments[1..])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("standard input is empty")
+    );
 }

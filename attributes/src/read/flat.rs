@@ -30,6 +30,13 @@ pub(super) fn read<'a>(
             _ => notes.unknown_key(source, value.get(), &path),
         }
     }
+    if pci_address.is_none() && device == Device::default() {
+        let kind = ReadErrorKind::Invalid(
+            "nothing is known of the device: \"macAddress\", \"pciAddress\" or \"numaNode\" must have a value"
+                .to_owned(),
+        );
+        return Err(source.error(object.get(), None, kind));
+    }
     if device.network.mac_address.is_some() {
         device.host.pci_address = pci_address;
     } else {

@@ -1,24 +1,27 @@
 //! Brings several readings together.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use super::notes::Notes;
 use super::{Form, Reading};
-use crate::{Device, DeviceIdentity, Document};
+use crate::{Device, DeviceIdentity, Document, Name};
+
+/// Devices by their names, and by the UIDs of their claims.
+type Named = BTreeMap<(DeviceIdentity, Option<Name>), Device>;
 
 /// Merges readings of several files into one.
 ///
 /// A device that is named twice (same claim, request, driver, pool and device) is there once in the
-/// result: with the newest generation, and as it came first among equals. A device without a name of its own, as
-/// in the flat form, is never taken for another. The form is that of the first reading; without
-/// any it is [`Form::Document`].
+/// result: with the newest generation, and as it came first among equals. Two claims of one name
+/// are the same unless both have a UID, and another. A device without a name of its own, as in the
+/// flat form, is never taken for another. The form is that of the first reading; without any it is
+/// [`Form::Document`].
 pub fn merge(readings: Vec<Reading>) -> Reading {
     let form = readings.first().map_or(Form::Document, |first| first.form);
     let mut notes = Notes::new("all files together");
     let mut rejected = Vec::new();
     let mut pod = None;
-    let mut named: BTreeMap<DeviceIdentity, Device> = BTreeMap::new();
+    let mut named = Named::new();
     let mut devices = Vec::new();
     for reading in readings {
         rejected.extend(reading.rejected);
@@ -38,22 +41,18 @@ pub fn merge(readings: Vec<Reading>) -> Reading {
                 devices.push(device);
                 continue;
             };
-            match named.entry(key) {
-                Entry::Vacant(place) => {
-                    place.insert(device);
-                }
-                Entry::Occupied(mut place) => {
-                    let (old, new) = (generation(place.get()), generation(&device));
-                    if new > old {
-                        place.insert(device);
-                    } else if new == old && *place.get() != device {
-                        notes.add(format!(
-                            "{} is described twice in generation {new}, and differently: the first was taken",
-                            device.identity()
-                        ));
-                    }
-                }
+            let (device, contradicted) = match take_same(&mut named, &key, &device) {
+                None => (device, false),
+                Some(known) => unify(known, device),
+            };
+            if contradicted {
+                notes.add(format!(
+                    "{} is described twice in generation {}, and differently: the first was taken",
+                    device.identity(),
+                    generation(&device)
+                ));
             }
+            named.insert((key, uid(&device)), device);
         }
     }
     devices.extend(named.into_values());
@@ -75,8 +74,52 @@ fn key(device: &Device) -> Option<DeviceIdentity> {
     if let Some(claim) = &mut identity.claim {
         claim.generation = 0;
         claim.pod_claim_name = None;
+        claim.uid = None;
     }
     Some(identity)
+}
+
+/// Takes out the device of the same claim, if it is there: a name can be given again, a UID cannot,
+/// and not every form has it.
+fn take_same(named: &mut Named, key: &DeviceIdentity, device: &Device) -> Option<Device> {
+    let exact = (key.clone(), uid(device));
+    let without = (key.clone(), None);
+    if let Some(known) = named.remove(&exact) {
+        return Some(known);
+    }
+    if exact.1.is_some() {
+        return named.remove(&without);
+    }
+    let (first, _) = named.range(without..).next()?;
+    let first = (first.0 == *key).then(|| first.clone())?;
+    named.remove(&first)
+}
+
+/// What two descriptions of one device come to, and whether they contradict each other.
+fn unify(mut known: Device, mut other: Device) -> (Device, bool) {
+    if generation(&other) > generation(&known) {
+        std::mem::swap(&mut known, &mut other);
+    }
+    let older = generation(&other) < generation(&known);
+    if let (Some(claim), Some(other)) = (&mut known.claim, &mut other.claim) {
+        complete(&mut claim.uid, &mut other.uid);
+        complete(&mut claim.pod_claim_name, &mut other.pod_claim_name);
+    }
+    let contradicted = !older && known != other;
+    (known, contradicted)
+}
+
+/// Gives each what only the other knows.
+fn complete(one: &mut Option<Name>, other: &mut Option<Name>) {
+    if one.is_none() {
+        one.clone_from(other);
+    } else if other.is_none() {
+        other.clone_from(one);
+    }
+}
+
+fn uid(device: &Device) -> Option<Name> {
+    device.claim.as_ref()?.uid.clone()
 }
 
 fn generation(device: &Device) -> i64 {
@@ -138,6 +181,31 @@ mod tests {
             other.notes[1],
             "vm-nic/vf (vf-1) is described twice in generation 1, and differently: the first was taken"
         );
+    }
+
+    #[test]
+    fn a_claim_is_the_same_with_and_without_its_uid() {
+        let with = |uid: Option<&str>, generation| {
+            let mut device = device("vf", generation, 0);
+            let claim = device.claim.as_mut().unwrap();
+            claim.uid = uid.map(|uid| uid.parse().unwrap());
+            device
+        };
+        for (one, other, expected) in [
+            (with(None, 1), with(Some("u"), 1), vec![with(Some("u"), 1)]),
+            (with(None, 2), with(Some("u"), 1), vec![with(Some("u"), 2)]),
+            (
+                with(Some("u"), 1),
+                with(Some("v"), 2),
+                vec![with(Some("u"), 1), with(Some("v"), 2)],
+            ),
+        ] {
+            for order in [[&one, &other], [&other, &one]] {
+                let merged = merge(order.map(|one| reading(vec![one.clone()])).to_vec());
+                assert_eq!(merged.document.devices, expected);
+                assert_eq!(merged.notes, ["a note", "a note"]);
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use serde_json::value::RawValue;
 
-use crate::{Position, ReadError, ReadErrorKind, limits};
+use crate::{Position, ReadError, ReadErrorKind, limits, one_line};
 
 /// A file's text, as far as it is text.
 pub(super) struct Source<'a> {
@@ -169,13 +169,20 @@ impl<'a> Source<'a> {
     }
 }
 
+/// The most bytes of the parser's words that are kept: it repeats a text that does not fit whole.
+const WORDS: usize = 400;
+
 /// The parser's words without its own account of the place, and without names of Rust types.
 pub(super) fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
     let words = text.strip_suffix(&place).unwrap_or(&text);
-    match words.split_once("expected struct ") {
-        Some((before, _)) => format!("{before}expected an object"),
-        None => words.to_owned(),
+    let words = one_line(words, WORDS);
+    match words.rsplit_once("expected ") {
+        Some((before, what)) if what.starts_with("struct ") => {
+            format!("{before}expected an object")
+        }
+        Some((before, "i64" | "u32")) => format!("{before}expected a whole number"),
+        _ => words,
     }
 }

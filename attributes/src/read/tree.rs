@@ -8,9 +8,10 @@
 //! no symbolic link out of a directory; it opens directories and regular files only; and it is bounded in depth,
 //! names, files and bytes.
 
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::file::{FLAGS, not_a_file, read_fd, system};
@@ -18,6 +19,9 @@ use super::notes::Notes;
 use super::place::{Place, is_metadata};
 use super::{Form, Reading, Rejected};
 use crate::{Document, ReadError, ReadErrorKind, TreeLimit, limits};
+
+/// The bytes of a directory's entries that the kernel hands over at once; one entry has at most 280.
+const ENTRIES_BYTES: usize = 4096;
 
 /// What becomes of the whole when one file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,8 @@ pub fn read_tree_where(
         files: 0,
         bytes: 0,
     };
+    // The descriptor is the caller's, who may have read from it.
+    rustix::fs::seek(directory, SeekFrom::Start(0)).map_err(|errno| system(name, errno))?;
     walk.directory(directory, &Place::root(name))?;
     let own = Reading {
         document: Document::default(),
@@ -109,10 +115,11 @@ impl Walk<'_, '_> {
         directory: BorrowedFd<'_>,
         place: &Place,
     ) -> Result<Vec<String>, ReadError> {
-        let failed = |errno| system(&place.name, errno);
         let mut names = Vec::new();
-        for entry in Dir::read_from(directory).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
+        let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|errno| system(&place.name, errno))?;
             self.entries += 1;
             if self.entries > limits::TREE_ENTRIES {
                 return Err(self.limit(TreeLimit::Entries));

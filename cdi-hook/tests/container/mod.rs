@@ -1,6 +1,13 @@
 //! A container at the moment of its createContainer hook: a root file system with mounts below it,
 //! in a mount namespace of its own, and the hook's binary run there.
-#![allow(dead_code, unreachable_pub, reason = "each suite uses its part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "each suite uses its part"
+)]
+
+mod witness;
 
 use std::fs;
 use std::io::Write;
@@ -10,6 +17,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
+
+pub use witness::{assert_written, canary};
 
 pub const METADATA: &str = include_str!("vf-metadata.json");
 pub const DOCUMENT: &str = include_str!("vf-document.json");
