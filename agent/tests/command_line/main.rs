@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod adversity;
 mod commands;
 mod guest;
 #[path = "../namespace/mod.rs"]
