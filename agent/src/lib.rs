@@ -5,6 +5,7 @@ pub mod cli;
 pub mod commands;
 pub mod end_signal;
 pub mod exit;
+mod listing;
 pub mod netlink;
 pub mod observe;
 pub mod pipeline;

@@ -1,5 +1,6 @@
 //! `dra-guest-agent`: puts the attributes of a VM's devices to use inside the VM.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -19,11 +20,14 @@ fn main() -> ExitCode {
         .with_target(false)
         .with_ansi(false)
         .without_time()
+        // A journal that has gone away is no reason to end: the default would panic then.
+        .log_internal_errors(false)
         .init();
     match commands::run(cli) {
         Ok(exit) => exit.into(),
         Err(ended) => {
-            eprintln!("dra-guest-agent: {}", ended.message);
+            // The exit code says it too, where nobody reads.
+            let _ = writeln!(std::io::stderr(), "dra-guest-agent: {}", ended.message);
             ended.exit.into()
         }
     }

@@ -48,8 +48,17 @@ pub async fn draft(
     })
 }
 
-/// Brings the devices into the wanted state and says what became of each, the broken entries of
-/// the document among them.
+/// What a pass found in the end.
+#[derive(Debug)]
+pub struct Passed {
+    /// What became of each device, the broken entries of the document among them.
+    pub devices: Vec<DeviceReport>,
+    /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
+    /// detection of a device's address, which takes seconds.
+    pub settled: bool,
+}
+
+/// Brings the devices into the wanted state and says what became of each.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -58,7 +67,7 @@ pub async fn pass(
     roots: &Roots,
     policy: &Policy,
     reading: &Reading,
-) -> Result<Vec<DeviceReport>, Ended> {
+) -> Result<Passed, Ended> {
     let Draft {
         wanted,
         mut observation,
@@ -83,9 +92,12 @@ pub async fn pass(
             .await
             .map_err(Ended::failed)?;
     }
-    let mut reports = verify::verify(&wanted, &observation, &failures);
-    reports.extend(reading.rejected.iter().map(verify::rejected));
-    Ok(reports)
+    let mut devices = verify::verify(&wanted, &observation, &failures);
+    devices.extend(reading.rejected.iter().map(verify::rejected));
+    Ok(Passed {
+        devices,
+        settled: verify::is_settled(&wanted, &observation),
+    })
 }
 
 fn words(failure: &Failure) -> String {

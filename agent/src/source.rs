@@ -68,7 +68,13 @@ impl std::error::Error for LoadError {}
 pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
     let candidates = candidates(roots, places);
     for path in &candidates {
-        match load_path(path) {
+        // A directory of metadata is read only where one is asked for: in the place of the document
+        // it is a mistake, and would look like attributes that name no device.
+        let loaded = match &places.attributes {
+            Some(path) => load_path(path),
+            None => load_file(path),
+        };
+        match loaded {
             Err(LoadError::Broken(error)) if error.is_not_found() => {}
             answer => return answer,
         }
@@ -87,9 +93,11 @@ fn candidates(roots: &Roots, places: &Places) -> Vec<PathBuf> {
     if let Some(path) = &places.attributes {
         return vec![path.clone()];
     }
+    // systemd's is absolute; anything else would be a file of the working directory.
     let credential = places
         .credentials
         .as_ref()
+        .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(CREDENTIAL));
     credential
         .into_iter()
@@ -103,46 +111,76 @@ fn candidates(roots: &Roots, places: &Places) -> Vec<PathBuf> {
 /// Reads a file, or a directory of upstream metadata files.
 ///
 /// # Errors
-/// [`LoadError::NotYet`] when it is empty or cut, as while it is being written.
+/// [`LoadError::NotYet`] when it is empty or cut, as while it is being written, and when no file of
+/// the directory says anything.
 pub fn load_path(path: &Path) -> Result<Loaded, LoadError> {
-    let name = path.display().to_string();
-    let result = match file::read_path(path) {
-        Ok(bytes) => read::read(&name, &bytes).map(|reading| {
-            let digest = digest(&bytes);
-            (reading, digest)
-        }),
-        Err(error) if error.kind == ReadErrorKind::NotAFile("a directory") => {
-            read_directory(path, &name)
+    match load_file(path) {
+        Err(LoadError::Broken(error)) if error.kind == ReadErrorKind::NotAFile("a directory") => {
+            load_directory(path)
         }
-        Err(error) => Err(error),
-    };
-    match result {
-        Ok((reading, digest)) => Ok(Loaded {
-            reading,
-            path: path.to_owned(),
-            digest,
-        }),
-        Err(error) if error.may_be_unfinished() => Err(LoadError::NotYet(error.to_string())),
-        Err(error) => Err(LoadError::Broken(error)),
+        answer => answer,
     }
 }
 
-fn read_directory(path: &Path, name: &str) -> Result<(Reading, String), ReadError> {
-    let directory = std::fs::File::open(path)
-        .map_err(|error| ReadError::file(name, ReadErrorKind::Io(error.to_string())))?;
-    // One claim's broken file must not keep the other claims' devices from being configured.
-    let all = &mut |_: &str, _: BorrowedFd<'_>| Ok(true);
-    let reading = tree::read_tree_where(name, directory.as_fd(), Broken::Reject, all)?;
-    // The files' own bytes may differ in what does not matter; the document's are canonical.
-    let digest = digest(&reading.document.to_bytes());
-    Ok((reading, digest))
+fn load_file(path: &Path) -> Result<Loaded, LoadError> {
+    let name = path.display().to_string();
+    let bytes = file::read_path(path).map_err(load_error)?;
+    let reading = read::read(&name, &bytes).map_err(load_error)?;
+    Ok(Loaded {
+        reading,
+        path: path.to_owned(),
+        digest: digest([bytes.as_slice()]),
+    })
 }
 
-fn digest(bytes: &[u8]) -> String {
+fn load_directory(path: &Path) -> Result<Loaded, LoadError> {
+    let name = path.display().to_string();
+    let directory = std::fs::File::open(path)
+        .map_err(|error| ReadError::file(&name, ReadErrorKind::Io(error.to_string())))
+        .map_err(load_error)?;
+    // One claim's broken file must not keep the other claims' devices from being configured.
+    let all = &mut |_: &str, _: BorrowedFd<'_>| Ok(true);
+    let reading =
+        tree::read_tree_where(&name, directory.as_fd(), Broken::Reject, all).map_err(load_error)?;
+    if reading.document.devices.is_empty() && reading.rejected.is_empty() {
+        return Err(LoadError::NotYet(format!(
+            "no metadata file below {name} names a device"
+        )));
+    }
+    // The files' own bytes may differ in what does not matter; the document's are canonical. What
+    // is wrong with the others is news too.
+    let document = reading.document.to_bytes();
+    let rejected = reading.rejected.iter().map(|it| it.error.to_string());
+    let rejected: Vec<String> = rejected.collect();
+    let parts = rejected.iter().map(String::as_bytes);
+    let digest = digest([document.as_slice()].into_iter().chain(parts));
+    Ok(Loaded {
+        reading,
+        path: path.to_owned(),
+        digest,
+    })
+}
+
+fn load_error(error: ReadError) -> LoadError {
+    if error.may_be_unfinished() {
+        LoadError::NotYet(error.to_string())
+    } else {
+        LoadError::Broken(error)
+    }
+}
+
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
     let mut text = String::from("sha256:");
-    for byte in Sha256::digest(bytes) {
+    for byte in hash.finalize() {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use device_attributes::read::Rejected;
 use device_attributes::report::{DeviceReport, Reason};
 
+use crate::listing::listing;
 use crate::observe::Observation;
 use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
 
@@ -29,6 +30,20 @@ pub fn verify(
         .collect()
 }
 
+/// Whether no wanted address waits for the end of duplicate address detection. Until then its device
+/// counts as ready: without a carrier the detection does not even begin.
+pub fn is_settled(wanted: &[Wanted], observation: &Observation) -> bool {
+    let mut tentative = observation
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.tentative_addresses);
+    !tentative.any(|address| {
+        wanted
+            .iter()
+            .any(|wanted| wanted.addresses.contains(address))
+    })
+}
+
 /// The report of a device whose entry in the document is broken.
 pub fn rejected(rejected: &Rejected) -> DeviceReport {
     DeviceReport {
@@ -51,15 +66,11 @@ fn problems(
     failures: &BTreeMap<usize, String>,
 ) -> Vec<Problem> {
     let mut problems = device.problems.clone();
-    let missing: Vec<String> = after
-        .steps()
-        .filter(|step| step.device == place)
-        .map(ToString::to_string)
-        .collect();
+    let missing = listing(after.steps().filter(|step| step.device == place));
     if !missing.is_empty() {
         let message = match failures.get(&place) {
             Some(failure) => failure.clone(),
-            None => format!("still to do: {}", missing.join(", ")),
+            None => format!("still to do: {missing}"),
         };
         problems.push(Problem {
             reason: Reason::ConfigurationFailed,

@@ -231,14 +231,14 @@ fn what_is_no_file_neither_hangs_nor_is_read() {
         assert!(said.stderr.contains(path), "{}", said.stderr);
         assert!(said.stderr.contains(message), "{path}: {}", said.stderr);
     }
-    // A directory is one of upstream's metadata files: an empty one has none.
+    // A directory is one of upstream's metadata files: an empty one has none yet.
     let said = agent(
         directory.path(),
         &["apply", "--attributes", at("directory").to_str().unwrap()],
     );
-    assert_eq!(
-        (said.code, said.stderr.as_str()),
-        (0, ""),
+    assert_eq!(said.code, 4, "{}", said.stderr);
+    assert!(
+        said.stderr.contains("no metadata file below "),
         "{}",
         said.stderr
     );
@@ -372,4 +372,29 @@ fn wrong_usage_exits_2() {
         agent(directory.path(), &["aply"]).stderr.contains("apply"),
         "no suggestion"
     );
+}
+
+/// As under a journal that has gone away.
+#[test]
+fn what_cannot_be_said_on_standard_error_changes_no_exit_code() {
+    let directory = TempDir::new().unwrap();
+    let with_note = directory.path().join("note.json");
+    let text = r#"{"apiVersion":"dra-guest/v1","kind":"DeviceAttributes","devices":[],"later":1}"#;
+    fs::write(&with_note, text).unwrap();
+    let with_note = with_note.to_str().unwrap();
+    for (arguments, code) in [
+        (&["check"][..], 4),
+        (&["validate", "/dev/null"], 1),
+        (&["apply", "--attributes", with_note], 0),
+    ] {
+        let status = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"))
+            .args(arguments)
+            .arg("--run-root")
+            .arg(directory.path().join("run"))
+            .stdout(Stdio::null())
+            .stderr(fs::File::create("/dev/full").unwrap())
+            .status()
+            .unwrap();
+        assert_eq!(status.code(), Some(code), "{arguments:?}");
+    }
 }

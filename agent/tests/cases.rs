@@ -141,3 +141,22 @@ fn nothing_but_what_is_wanted_is_touched() {
         }
     }
 }
+
+/// A document of 1 MiB made a status of 19 MB, and lines that no relay takes.
+#[test]
+fn a_thousand_devices_that_are_one_have_short_messages() {
+    let case = cases()
+        .into_iter()
+        .find(|case| case.ends_with("two-devices-are-one-interface"))
+        .unwrap();
+    let Case {
+        wanted,
+        observation,
+    } = load(&case);
+    let many: Vec<_> = wanted.into_iter().take(2).cycle().take(1000).collect();
+    for device in plan(&many, &observation).devices {
+        let message = &device.problems[0].message;
+        assert!(message.len() < 1024, "{message}");
+        assert!(message.contains("and 991 more"), "{message}");
+    }
+}

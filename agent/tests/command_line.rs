@@ -10,6 +10,7 @@
 mod namespace;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
@@ -315,7 +316,10 @@ struct Service(Child);
 
 impl Service {
     fn start(guest: &Guest) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"));
+        Self::start_by(guest, Command::new(env!("CARGO_BIN_EXE_dra-guest-agent")))
+    }
+
+    fn start_by(guest: &Guest, mut command: Command) -> Self {
         command.arg("run");
         Self(guest.with_roots(command).spawn().unwrap())
     }
@@ -455,5 +459,123 @@ fn an_inspected_state_is_a_planners_case() {
             "{}",
             said.stdout
         );
+    });
+}
+
+/// strace makes the kernel refuse the first requests by netlink.
+#[test]
+fn the_service_outlives_a_kernel_that_does_not_answer() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        let trace = guest.path("trace");
+        let mut command = Command::new("strace");
+        command
+            .args(["-f", "-D", "-e", "trace=sendto", "-o"])
+            .arg(&trace)
+            .args(["-e", "inject=sendto:error=ENOBUFS:when=1..3"])
+            .arg(env!("CARGO_BIN_EXE_dra-guest-agent"));
+        let service = Service::start_by(&guest, command);
+        wait_for("the failure to be told", || {
+            let trace = fs::read_to_string(&trace).unwrap_or_default();
+            trace.contains("INJECTED") && guest.status().is_some()
+        });
+        wait_for("the device to be ready", || is_ready(&guest));
+        assert_eq!(guest.status().unwrap().get("problem"), None);
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        // Full from the start: not a byte fits.
+        let directory = guest.path("run/dra-guest");
+        fs::create_dir(&directory).unwrap();
+        let mount = format!("mount -t tmpfs -o nr_inodes=1 none {}", directory.display());
+        let run = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert!(
+                Command::new(words[0])
+                    .args(&words[1..])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        };
+        run(&mount);
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 1, "{}", said.stderr);
+        assert!(
+            said.stdout.starts_with("1 of 1 devices ready"),
+            "{}",
+            said.stdout
+        );
+        assert!(said.stderr.contains("cannot write "), "{}", said.stderr);
+        assert!(said.stderr.contains("No space left"), "{}", said.stderr);
+
+        ip("addr flush dev net1");
+        let service = Service::start(&guest);
+        wait_for("the address", || {
+            ip("-o addr show net1").contains("192.0.2.5/24")
+        });
+        assert_eq!(guest.status(), None);
+        run(&format!(
+            "mount -o remount,nr_inodes=99 {}",
+            directory.display()
+        ));
+        wait_for("the status to be written after all", || is_ready(&guest));
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn the_status_can_be_read_whatever_the_umask_is() {
+    let guest = Guest::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$0\" apply \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_dra-guest-agent"));
+    assert_eq!(guest.with_roots(command).status().unwrap().code(), Some(4));
+    for (name, mode) in [
+        ("run/dra-guest", 0o755),
+        ("run/dra-guest/status.json", 0o644),
+    ] {
+        let permissions = fs::metadata(guest.path(name)).unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, mode, "{name}");
+    }
+}
+
+#[test]
+fn an_address_that_another_host_has_is_not_ready() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["2001:db8::5/64"])]));
+        let service = Service::start(&guest);
+        // Without a carrier nobody can be asked.
+        wait_for("the device to be ready", || is_ready(&guest));
+        ip("addr add 2001:db8::5/64 dev eth0-peer nodad");
+        ip("link set eth0-peer up");
+        wait_for("the other host to be noticed", || !is_ready(&guest));
+        let told = guest.status().unwrap();
+        let seen = &told["devices"][0];
+        assert_eq!(seen["reason"], "ConfigurationFailed", "{told}");
+        assert!(
+            seen["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("another host of the link has the address 2001:db8::5/64"),
+            "{told}"
+        );
+        assert!(
+            !seen["addresses"].to_string().contains("2001:db8::5"),
+            "{told}"
+        );
+        assert_eq!(service.end(), 0);
+        assert_eq!(guest.agent("apply").code, 3);
     });
 }

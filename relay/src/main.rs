@@ -1,5 +1,6 @@
 //! `dra-guest-relay`: the node's daemon between guests and their ResourceClaim objects.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -12,6 +13,8 @@ fn main() -> ExitCode {
         .with_max_level(arguments.log_level)
         .with_writer(std::io::stderr)
         .with_target(false)
+        // A journal that has gone away is no reason to end: the default would panic then.
+        .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -19,15 +22,20 @@ fn main() -> ExitCode {
     let ended = match runtime {
         Ok(runtime) => runtime.block_on(run(arguments)),
         Err(error) => {
-            eprintln!("dra-guest-relay: the event loop cannot be made: {error}");
+            say(format_args!("the event loop cannot be made: {error}"));
             return ExitCode::FAILURE;
         }
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("dra-guest-relay: {failure}");
+            say(&failure);
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// The last words. Where nobody reads them, the exit code says it too.
+fn say(words: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr(), "dra-guest-relay: {words}");
 }

@@ -1,3 +1,13 @@
 //! The harness of the end-to-end suites.
 
+pub mod bench;
+pub mod cache;
+pub mod command;
+pub mod guest;
+pub mod process;
+pub mod programs;
 pub mod runtime;
+pub mod suite;
+pub mod table;
+pub mod wait;
+pub mod way;

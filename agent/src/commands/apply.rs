@@ -22,10 +22,11 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     };
     tell_notes(&loaded);
     let netlink = connect()?;
-    let devices = pipeline::pass(&netlink, roots, &policy, &loaded.reading).await?;
-    let status = Status::of_devices(loaded.path, loaded.digest, devices);
-    status.write(roots).map_err(Ended::failed)?;
+    let passed = pipeline::pass(&netlink, roots, &policy, &loaded.reading).await?;
+    let status = Status::of_devices(loaded.path, loaded.digest, passed.devices);
+    // What was done is said also where the file cannot be written.
     print(&status)?;
+    status.write(roots).map_err(Ended::failed)?;
     Ok(if status.ready {
         Exit::Done
     } else {
@@ -36,10 +37,13 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
 /// The status says so too: a probe must not see the devices of an earlier document.
 fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
     let status = Status::without_attributes(error.to_string());
-    status.write(roots).map_err(Ended::failed)?;
+    let message = match status.write(roots) {
+        Ok(()) => error.to_string(),
+        Err(unwritten) => format!("{error}\n{unwritten}"),
+    };
     Err(Ended {
         exit: exit_of(error),
-        message: error.to_string(),
+        message,
     })
 }
 

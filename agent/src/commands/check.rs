@@ -18,7 +18,7 @@ pub(super) fn check(roots: &Roots) -> Result<Exit, Ended> {
     if status.ready {
         return Ok(Exit::Done);
     }
-    if let (Some(problem), true) = (&status.problem, status.devices.is_empty()) {
+    if let (Some(problem), None) = (&status.problem, &status.document_digest) {
         return ended(Exit::NoAttributes, problem.clone());
     }
     let waiting: Vec<String> = status
@@ -27,5 +27,9 @@ pub(super) fn check(roots: &Roots) -> Result<Exit, Ended> {
         .filter(|device| !device.ready)
         .map(|device| format!("{}: {}: {}", device.identity, device.reason, device.message))
         .collect();
-    ended(Exit::SomeDevices, waiting.join("; "))
+    match status.problem {
+        // What is known of the devices is no longer sure.
+        Some(problem) if waiting.is_empty() => ended(Exit::Failed, problem),
+        _ => ended(Exit::SomeDevices, waiting.join("; ")),
+    }
 }

@@ -14,7 +14,7 @@ use crate::netlink::Netlink;
 use crate::pipeline;
 use crate::policy::Policy;
 use crate::report::Status;
-use crate::report::relay::{Account, keep_reporting};
+use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
 
@@ -27,17 +27,22 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         policy: load_policy(roots)?,
         netlink: connect()?,
         loaded: None,
-        status: None,
+        passed: None,
+        settled: true,
+        hindrance: None,
+        told: None,
+        unwritten: None,
     };
     let end = EndSignal::new()?;
     let (account, reported) = watch::channel(Account::default());
-    let proc = roots.proc.clone();
-    let reporting = tokio::spawn(async move { keep_reporting(&proc, reported).await });
+    let boot_id = relay::boot_id(&roots.proc);
+    let reporting =
+        tokio::spawn(async move { keep_reporting(relay::vsock, &boot_id, reported).await });
 
     let mut pause = POLL;
     let mut until_retry = Duration::ZERO;
     loop {
-        if service.turn(places, until_retry.is_zero()).await? {
+        if service.turn(places, until_retry.is_zero()).await {
             service.tell(&account);
             pause = POLL;
             until_retry = pause;
@@ -74,36 +79,86 @@ struct Service<'a> {
     netlink: Netlink,
     /// The last attributes that could be used.
     loaded: Option<Loaded>,
-    /// The last status that was written.
-    status: Option<Status>,
+    /// What the last pass that could be made found.
+    passed: Option<Status>,
+    /// Whether it left nothing under way in the kernel.
+    settled: bool,
+    /// Why a later pass could not be made.
+    hindrance: Option<String>,
+    /// The last status that was told.
+    told: Option<Status>,
+    /// Why it is not in its file.
+    unwritten: Option<String>,
 }
 
 impl Service<'_> {
-    /// Looks at the source, makes a pass where one is due, and writes the status where it is
-    /// another one; true then.
-    async fn turn(&mut self, places: &Places, retry: bool) -> Result<bool, Ended> {
+    /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
+    /// another one.
+    async fn turn(&mut self, places: &Places, retry: bool) -> bool {
         let look = self.look(places);
-        let status = match (&self.loaded, look) {
-            (None, Look::Problem(problem)) => Status::without_attributes(problem),
-            (None, _) => return Ok(false),
-            (Some(loaded), look) => {
-                let mut status = match &self.status {
-                    Some(last) if look != Look::News && (last.ready || !retry) => last.clone(),
-                    _ => self.pass(loaded).await?,
-                };
-                status.problem = match look {
-                    Look::Problem(problem) => Some(problem),
-                    Look::News | Look::Nothing => None,
-                };
-                status
-            }
-        };
-        if self.status.as_ref() == Some(&status) {
-            return Ok(false);
+        if look == Look::News || retry && self.is_pass_due() {
+            self.pass().await;
         }
-        status.write(self.roots).map_err(Ended::failed)?;
-        self.status = Some(status);
-        Ok(true)
+        let status = self.status(look);
+        let is_new = self.told.as_ref() != Some(&status);
+        if is_new || self.unwritten.is_some() {
+            self.write(&status);
+        }
+        self.told = Some(status);
+        is_new
+    }
+
+    fn is_pass_due(&self) -> bool {
+        let is_ready = self.passed.as_ref().is_some_and(|status| status.ready);
+        self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
+    }
+
+    async fn pass(&mut self) {
+        let Some(loaded) = &self.loaded else { return };
+        match pipeline::pass(&self.netlink, self.roots, &self.policy, &loaded.reading).await {
+            Ok(passed) => {
+                let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
+                self.passed = Some(Status::of_devices(path, digest, passed.devices));
+                self.settled = passed.settled;
+                self.hindrance = None;
+            }
+            Err(ended) => {
+                self.hindrance = Some(ended.message);
+                // It may be the connection; where there is no other, the next pass says so.
+                if let Ok(netlink) = connect() {
+                    self.netlink = netlink;
+                }
+            }
+        }
+    }
+
+    fn status(&self, look: Look) -> Status {
+        let empty = || Status::without_attributes(String::new());
+        let mut status = self.passed.clone().unwrap_or_else(empty);
+        if let Some(loaded) = &self.loaded {
+            status.source = Some(loaded.path.clone());
+            status.document_digest = Some(loaded.digest.clone());
+        }
+        status.ready &= self.hindrance.is_none();
+        status.problem = match look {
+            Look::Problem(problem) => Some(problem),
+            Look::News | Look::Nothing => self.hindrance.clone(),
+        };
+        status
+    }
+
+    /// A full `/run` keeps no device from being configured; the file is tried again at each turn.
+    fn write(&mut self, status: &Status) {
+        let unwritten = status
+            .write(self.roots)
+            .err()
+            .map(|error| error.to_string());
+        if let Some(error) = &unwritten
+            && self.unwritten != unwritten
+        {
+            tracing::error!("{error}");
+        }
+        self.unwritten = unwritten;
     }
 
     /// A file that goes away or breaks does not take back what was applied: the last good one
@@ -128,16 +183,9 @@ impl Service<'_> {
         }
     }
 
-    async fn pass(&self, loaded: &Loaded) -> Result<Status, Ended> {
-        let devices =
-            pipeline::pass(&self.netlink, self.roots, &self.policy, &loaded.reading).await?;
-        let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
-        Ok(Status::of_devices(path, digest, devices))
-    }
-
     /// Tells systemd, the journal and the relay.
     fn tell(&self, account: &watch::Sender<Account>) {
-        let Some(status) = &self.status else { return };
+        let Some(status) = &self.told else { return };
         let text = status.to_string();
         for line in text.lines() {
             tracing::info!("{line}");

@@ -59,6 +59,17 @@ impl Address {
         Ok(address)
     }
 
+    /// Whether duplicate address detection found that another host of the link has it. The kernel
+    /// keeps such an address and does not use it.
+    pub fn is_duplicate(&self) -> bool {
+        self.flags.contains(AddressFlags::Dadfailed)
+    }
+
+    /// Whether duplicate address detection has not come to its end.
+    pub fn is_tentative(&self) -> bool {
+        self.flags.contains(AddressFlags::Tentative) && !self.is_duplicate()
+    }
+
     /// Whether it goes away when its interface is set down and does not come back by itself: an
     /// IPv6 address of global scope that was not made from a router's announcement.
     pub fn is_lost_when_down(&self) -> bool {

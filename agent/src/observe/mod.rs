@@ -64,7 +64,18 @@ fn interface(
     sys: &Path,
     pci_address: Option<PciAddress>,
 ) -> Interface {
+    // One that no document can ask for, like 10.0.0.0/8 with no host part, is left out.
+    let those = |fits: fn(&Address) -> bool| {
+        addresses
+            .iter()
+            .filter(|address| address.interface == link.index && fits(address))
+            .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
+            .collect()
+    };
     Interface {
+        addresses: those(|address| !address.is_duplicate()),
+        tentative_addresses: those(Address::is_tentative),
+        duplicate_addresses: those(Address::is_duplicate),
         index: link.index,
         name: link.name,
         alternative_names: link.alternative_names,
@@ -78,12 +89,6 @@ fn interface(
         mtu: link.mtu,
         min_mtu: Some(link.min_mtu).filter(|mtu| *mtu != 0),
         max_mtu: Some(link.max_mtu).filter(|mtu| *mtu != 0),
-        addresses: addresses
-            .iter()
-            .filter(|address| address.interface == link.index)
-            // One that no document can ask for, like 10.0.0.0/8 with no host part, is left out.
-            .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
-            .collect(),
     }
 }
 

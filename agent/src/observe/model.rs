@@ -61,6 +61,12 @@ pub struct Interface {
     /// Its addresses, in the kernel's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<InterfaceAddress>,
+    /// Those of its addresses that duplicate address detection (RFC 4862) has not come to an end with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tentative_addresses: Vec<InterfaceAddress>,
+    /// Addresses that it was given and cannot use, since another host of the link has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub duplicate_addresses: Vec<InterfaceAddress>,
 }
 
 /// A PCI function, with or without a network interface.

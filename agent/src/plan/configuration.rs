@@ -1,5 +1,7 @@
 //! What one interface needs beside its name: MTU, up, addresses.
 
+use std::collections::BTreeSet;
+
 use device_attributes::report::Reason;
 
 use super::{Action, Problem, Step, Wanted};
@@ -11,7 +13,7 @@ pub(super) fn configuration(
     wanted: &Wanted,
     interface: &Interface,
     name: &str,
-) -> (Vec<Step>, Option<Problem>) {
+) -> (Vec<Step>, Vec<Problem>) {
     let step = |action, reason: String| Step {
         device,
         interface: interface.index,
@@ -20,11 +22,16 @@ pub(super) fn configuration(
         reason,
     };
     let mut steps = Vec::new();
-    let mut problem = None;
+    let mut problems = Vec::new();
+    let mut problem = |message| {
+        problems.push(Problem {
+            reason: Reason::ConfigurationFailed,
+            message,
+        });
+    };
     if let Some(to) = wanted.mtu.filter(|mtu| *mtu != interface.mtu) {
         if let Some(message) = unfit_mtu(to, interface) {
-            let reason = Reason::ConfigurationFailed;
-            problem = Some(Problem { reason, message });
+            problem(message);
         } else {
             let from = interface.mtu;
             steps.push(step(
@@ -36,8 +43,14 @@ pub(super) fn configuration(
     if !interface.up {
         steps.push(step(Action::SetUp, "it is down".to_owned()));
     }
+    let mut seen = BTreeSet::new();
     for address in &wanted.addresses {
-        if !interface.addresses.contains(address) {
+        if interface.duplicate_addresses.contains(address) {
+            problem(format!(
+                "another host of the link has the address {address} too: duplicate address \
+                 detection keeps {name} from using it"
+            ));
+        } else if seen.insert(address) && !interface.addresses.contains(address) {
             let address = *address;
             steps.push(step(
                 Action::AddAddress { address },
@@ -45,7 +58,7 @@ pub(super) fn configuration(
             ));
         }
     }
-    (steps, problem)
+    (steps, problems)
 }
 
 fn unfit_mtu(mtu: u32, interface: &Interface) -> Option<String> {

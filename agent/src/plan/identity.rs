@@ -8,6 +8,7 @@ use device_attributes::report::Reason;
 use device_attributes::{MacAddress, PciAddress};
 
 use super::{Problem, Wanted};
+use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 
 /// What a wanted device turned out to be.
@@ -205,9 +206,5 @@ fn can_be_a_device(interface: &Interface, observation: &Observation) -> bool {
 }
 
 fn names(interfaces: &[&Interface]) -> String {
-    let names: Vec<&str> = interfaces
-        .iter()
-        .map(|interface| interface.name.as_str())
-        .collect();
-    names.join(", ")
+    listing(interfaces.iter().map(|interface| &interface.name))
 }

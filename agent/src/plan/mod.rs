@@ -16,6 +16,7 @@ pub use identity::{Found, identify};
 pub use step::{Action, Step, Transaction};
 pub use wanted::{Wanted, functions, wanted};
 
+use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 
 /// What to do, and what cannot be done.
@@ -99,8 +100,8 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
 
     for (place, wanted, interface) in found {
         let name = name_after(&transactions, interface);
-        let (steps, problem) = configuration::configuration(place, wanted, interface, &name);
-        problems.extend(problem.map(|problem| (place, problem)));
+        let (steps, faults) = configuration::configuration(place, wanted, interface, &name);
+        problems.extend(faults.into_iter().map(|problem| (place, problem)));
         if !steps.is_empty() {
             transactions.push(Transaction { steps });
         }
@@ -129,7 +130,7 @@ fn contested_interfaces(
         .iter()
         .filter_map(|(place, _, interface)| {
             let others = others(by_index.get(&interface.index)?, *place, wanted)?;
-            let message = format!("{} is also what {others} names", interface.name);
+            let message = format!("{} is also meant by {others}", interface.name);
             let reason = Reason::Ambiguous;
             Some((*place, Problem { reason, message }))
         })
@@ -138,13 +139,12 @@ fn contested_interfaces(
 
 /// The other devices of a group, for a message; none when it has no other.
 fn others(group: &[usize], place: usize, wanted: &[Wanted]) -> Option<String> {
-    let names: Vec<String> = group
+    let others = group
         .iter()
         .filter(|other| **other != place)
-        .filter_map(|other| wanted.get(*other))
-        .map(|wanted| wanted.identity.to_string())
-        .collect();
-    (!names.is_empty()).then(|| names.join(", "))
+        .filter_map(|other| wanted.get(*other));
+    let names = listing(others.map(|wanted| &wanted.identity));
+    (!names.is_empty()).then_some(names)
 }
 
 /// The renames to do, and problems of devices that want one name.
@@ -164,15 +164,14 @@ fn wanted_renames<'a>(
     let mut problems = Vec::new();
     for (device, wanted, interface) in found {
         let Some(to) = &wanted.name else { continue };
-        let rivals: Vec<String> = by_name
+        let rivals = by_name
             .get(to)
             .into_iter()
             .flatten()
-            .filter(|(place, _)| place != device)
-            .map(|(_, identity)| identity.to_string())
-            .collect();
+            .filter(|(place, _)| place != device);
+        let rivals = listing(rivals.map(|(_, identity)| identity));
         if !rivals.is_empty() {
-            let message = format!("the name {to} is also wanted for {}", rivals.join(", "));
+            let message = format!("the name {to} is also wanted for {rivals}");
             let reason = Reason::InvalidAttributes;
             problems.push((*device, Problem { reason, message }));
         } else if interface.name != to.as_str() {

@@ -26,10 +26,11 @@ pub(super) fn order(
     observation: &Observation,
 ) -> (Vec<Transaction>, Vec<(usize, Problem)>) {
     let (mut open, problems) = without_blocked(renames, observation);
+    let wanted: BTreeSet<&InterfaceName> = open.values().map(|rename| rename.to).collect();
     let mut transactions = Vec::new();
     while let Some(seed) = open.keys().next().copied() {
         let component = take_component(seed, &mut open);
-        let steps = component_steps(component, observation);
+        let steps = component_steps(component, &wanted, observation);
         transactions.push(Transaction { steps });
     }
     (transactions, problems)
@@ -127,7 +128,11 @@ fn take_component<'a>(seed: u32, open: &mut BTreeMap<u32, Rename<'a>>) -> Vec<Re
     component
 }
 
-fn component_steps(mut waiting: Vec<Rename<'_>>, observation: &Observation) -> Vec<Step> {
+fn component_steps(
+    mut waiting: Vec<Rename<'_>>,
+    wanted: &BTreeSet<&InterfaceName>,
+    observation: &Observation,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut parked: Option<(Rename<'_>, String)> = None;
     while !waiting.is_empty() {
@@ -147,7 +152,7 @@ fn component_steps(mut waiting: Vec<Rename<'_>>, observation: &Observation) -> V
         } else {
             // A circle: every name is held by a member. One steps aside, once.
             let rename = waiting.remove(0);
-            let temporary = temporary_name(observation, &rename);
+            let temporary = temporary_name(&rename, wanted, observation);
             let why = format!("{} and its holder change places", rename.to);
             steps.push(step(&rename, &rename.interface.name, &temporary, Some(why)));
             parked = Some((rename, temporary));
@@ -169,12 +174,17 @@ fn step(rename: &Rename<'_>, from: &str, to: &str, why: Option<String>) -> Step 
     }
 }
 
-/// A free name of at most 15 bytes, whatever the interface's own name is.
-fn temporary_name(observation: &Observation, rename: &Rename<'_>) -> String {
+/// A name of at most 15 bytes, whatever the interface's own name is, that no interface has now and
+/// none is given by this plan.
+fn temporary_name(
+    rename: &Rename<'_>,
+    wanted: &BTreeSet<&InterfaceName>,
+    observation: &Observation,
+) -> String {
     let index = rename.interface.index;
     let mut name = format!("dra{index}");
     let mut salt = 0;
-    while holder(&name, observation).is_some() {
+    while holder(&name, observation).is_some() || wanted.iter().any(|to| to.as_str() == name) {
         salt += 1;
         name = format!("dra{salt}x{}", index % 10_000);
     }

@@ -1,8 +1,9 @@
 //! `/run/dra-guest/status.json`: what the agent last saw, for probes and people.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
@@ -140,25 +141,20 @@ impl Status {
 
 /// Puts a whole file in the place of another. `/run` is memory: no fsync could make it last.
 fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
     let temporary = path.with_extension(format!("json.{}", std::process::id()));
-    let open = || {
-        fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o644)
-            .open(&temporary)
-    };
-    let mut file = match open() {
+    let mut file = match fs::File::create(&temporary) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
-            open()?
+            let directory = path.parent().unwrap_or(Path::new("/"));
+            fs::create_dir_all(directory)?;
+            fs::set_permissions(directory, Permissions::from_mode(0o755))?;
+            fs::File::create(&temporary)?
         }
         other => other?,
     };
+    // Whatever the umask is: probes and people read it.
     let written = file
-        .write_all(bytes)
+        .set_permissions(Permissions::from_mode(0o644))
+        .and_then(|()| file.write_all(bytes))
         .and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The error that counts is the first; a leftover in memory is harmless.

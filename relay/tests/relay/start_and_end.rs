@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::Signal;
 
-use crate::world::{World, ready};
+use crate::world::{Relay, World, ready, until};
 
 #[test]
 fn it_ends_cleanly_on_both_signals() {
@@ -60,7 +60,7 @@ fn systemd_is_told() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map(|child| crate::world::Relay {
+        .map(|child| Relay {
             child,
             listening: Vec::new(),
         })
@@ -132,6 +132,27 @@ fn a_socket_that_cannot_be_had_is_exit_code_1() {
         error.contains("no/vm5_10739: the relay cannot listen on this socket: No such file"),
         "{error}"
     );
+}
+
+/// As under a journal that has gone away.
+#[test]
+fn a_log_that_cannot_be_written_ends_nothing() {
+    let world = World::new();
+    world.put_claim("a");
+    let child = world
+        .command(&["--guest", "cid=5,socket=vm5,claim=default/a"])
+        .stdout(Stdio::null())
+        .stderr(fs::File::create("/dev/full").unwrap())
+        .spawn()
+        .unwrap();
+    let mut relay = Relay {
+        child,
+        listening: Vec::new(),
+    };
+    until("the relay to listen", || world.path("vm5_10739").exists());
+    world.agent("vm5").report(1, &[ready("a")]);
+    relay.signal(Signal::TERM);
+    assert_eq!(relay.wait().code(), Some(0));
 }
 
 /// A dialogue over `AF_VSOCK` needs a guest, or the kernel's loopback (`vsock_loopback`), whose CID 1 no

@@ -6,7 +6,6 @@
 
 mod bundle;
 mod cgroup;
-mod hook_binary;
 mod image;
 mod mount;
 mod podman;
@@ -14,7 +13,6 @@ mod private;
 mod tree;
 
 pub use bundle::{Bundle, OciRuntime};
-pub use hook_binary::static_hook;
 pub use image::busybox_root;
 pub use mount::BindMount;
 pub use podman::PodmanRun;

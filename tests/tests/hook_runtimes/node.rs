@@ -10,9 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use dra_guest_tests::runtime::{
-    BindMount, Bundle, OciRuntime, Outcome, PodmanRun, busybox_root, static_hook,
-};
+use dra_guest_tests::programs::static_program;
+use dra_guest_tests::runtime::{BindMount, Bundle, OciRuntime, Outcome, PodmanRun, busybox_root};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -97,8 +96,8 @@ impl Node {
 
     /// The CDI spec that the shipped binary prints.
     pub fn spec(&self) -> Vec<u8> {
-        let hook = static_hook().unwrap();
-        let output = Command::new(hook)
+        let hook = static_program("dra-cdi-hook").unwrap();
+        let output = Command::new(&hook)
             .arg("spec")
             .arg("--hook-path")
             .arg(hook)

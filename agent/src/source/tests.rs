@@ -1,0 +1,116 @@
+//! Which source is taken, and what counts as news.
+
+use super::*;
+use std::fs;
+use std::os::unix::fs::symlink;
+use tempfile::TempDir;
+
+const METADATA: &str = r#"{"apiVersion":"metadata.resource.k8s.io/v1beta1","kind":"DeviceMetadata","metadata":{"name":"nic","namespace":"default","uid":"u","generation":1},"requests":[{"name":"vf","devices":[{"driver":"d","pool":"p","name":"x"}]}]}"#;
+const FLAT: &str = r#"{"macAddress": "52:54:00:ab:cd:ef"}"#;
+
+fn roots(directory: &TempDir) -> Roots {
+    Roots {
+        run: directory.path().join("run"),
+        sys: directory.path().join("sys"),
+        ..Roots::default()
+    }
+}
+
+fn put(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn the_first_source_that_answers_wins_even_when_it_is_broken() {
+    let directory = TempDir::new().unwrap();
+    let roots = roots(&directory);
+    let places = Places {
+        attributes: None,
+        credentials: Some(directory.path().join("credentials")),
+    };
+    let credential = directory.path().join("credentials/device-attributes");
+    let mount = directory.path().join("run/kubevirt/device-attributes.json");
+    let item = directory.path().join("sys").join(FW_CFG);
+    let none = load(&roots, &places).unwrap_err().to_string();
+    for path in [&item, &mount, &credential] {
+        assert!(none.contains(&path.display().to_string()), "{none}");
+        put(path.clone(), FLAT);
+        assert_eq!(&load(&roots, &places).unwrap().path, path);
+    }
+    put(credential, "[]");
+    let error = load(&roots, &places).unwrap_err();
+    assert!(
+        matches!(&error, LoadError::Broken(error) if error.file.ends_with("device-attributes")),
+        "{error}"
+    );
+}
+
+#[test]
+fn credentials_of_no_absolute_directory_are_none() {
+    let directory = TempDir::new().unwrap();
+    let places = Places {
+        attributes: None,
+        credentials: Some(PathBuf::new()),
+    };
+    let words = load(&roots(&directory), &places).unwrap_err().to_string();
+    assert!(!words.contains("no device-attributes,"), "{words}");
+}
+
+#[test]
+fn a_directory_in_the_documents_place_is_no_document() {
+    let directory = TempDir::new().unwrap();
+    let mount = directory.path().join("run/kubevirt/device-attributes.json");
+    fs::create_dir_all(mount).unwrap();
+    let error = load(&roots(&directory), &Places::default()).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("a directory, not a regular file"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_directory_without_a_device_has_no_attributes_yet() {
+    let directory = TempDir::new().unwrap();
+    let error = load_path(directory.path()).unwrap_err();
+    assert!(matches!(error, LoadError::NotYet(_)), "{error}");
+}
+
+#[test]
+fn a_file_that_breaks_beside_good_ones_is_news() {
+    let directory = TempDir::new().unwrap();
+    let file = |claim: &str| {
+        directory
+            .path()
+            .join(format!("resourceclaims/{claim}/vf/d-metadata.json"))
+    };
+    put(file("nic"), METADATA);
+    let good = load_path(directory.path()).unwrap();
+    put(file("other"), "[]");
+    let broken = load_path(directory.path()).unwrap();
+    assert_eq!(broken.reading.document, good.reading.document);
+    assert_eq!(broken.reading.rejected.len(), 1);
+    assert_ne!(broken.digest, good.digest);
+}
+
+/// As kubelet writes a projected volume: the name is a link through `..data`, which is replaced.
+#[test]
+fn a_file_behind_links_is_followed_to_its_new_place() {
+    let directory = TempDir::new().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    put(at("..1/device-attributes.json"), FLAT);
+    put(at("..2/device-attributes.json"), &FLAT.replace("ef", "ee"));
+    symlink("..1", at("..data")).unwrap();
+    symlink(
+        "..data/device-attributes.json",
+        at("device-attributes.json"),
+    )
+    .unwrap();
+    let first = load_path(&at("device-attributes.json")).unwrap();
+    symlink("..2", at("..data_tmp")).unwrap();
+    fs::rename(at("..data_tmp"), at("..data")).unwrap();
+    let second = load_path(&at("device-attributes.json")).unwrap();
+    assert_ne!(first.digest, second.digest);
+}

@@ -1,0 +1,144 @@
+//! Measures the hook and the agent against their peers, and prints the ratios.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dra_guest_tests::bench::{AgentBench, AgentFigures, HookBench, HookFigures};
+use dra_guest_tests::programs::static_program;
+use dra_guest_tests::table::Table;
+
+fn main() -> ExitCode {
+    // Inside its namespaces, the program gets the directory to work in.
+    let outcome = match std::env::args_os().nth(1) {
+        Some(directory) => bench(Path::new(&directory)),
+        None => enter_namespaces(),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("the benchmark failed: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Starts itself again where mounts and network interfaces are its own, and removes its directory
+/// when these are gone.
+fn enter_namespaces() -> Result<bool> {
+    let directory = tempfile::Builder::new()
+        .prefix("dra-guest-bench-")
+        .tempdir_in("/tmp")?;
+    let status = Command::new("unshare")
+        .args(["--mount", "--net", "--propagation=private", "sh", "-c"])
+        .arg("mount -t sysfs sysfs /sys && exec \"$@\"")
+        .arg("sh")
+        .arg(std::env::current_exe()?)
+        .arg(directory.path())
+        .status()
+        .context("unshare cannot be started")?;
+    Ok(status.success())
+}
+
+fn bench(directory: &Path) -> Result<bool> {
+    eprintln!("building the programs (once) and measuring for about a minute");
+    let sizes = sizes()?;
+    let hook = HookBench::new(directory)?.measure()?;
+    let agent = AgentBench::new(directory)?.measure()?;
+
+    println!("Static release programs\n{sizes}");
+    println!(
+        "One run of a createContainer hook, median wall time\n{}",
+        hook_table(&hook)
+    );
+    println!(
+        "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
+        agent_table(&agent)
+    );
+    println!("System calls of the agent\n{}", call_table(&agent));
+    Ok(true)
+}
+
+fn sizes() -> Result<Table> {
+    let mut table = Table::new(["program", "bytes"]);
+    for name in ["dra-cdi-hook", "dra-guest-agent", "dra-guest-relay"] {
+        let size = std::fs::metadata(static_program(name)?)?.len();
+        table.row([name.to_owned(), size.to_string()]);
+    }
+    Ok(table)
+}
+
+fn hook_table(figures: &HookFigures) -> Table {
+    let mut table = Table::new([
+        "program",
+        "time",
+        "to static true (glibc)",
+        "(musl)",
+        "to nvidia-cdi-hook",
+    ]);
+    for (name, time) in [
+        ("static true (C, glibc)", figures.nothing_glibc),
+        ("static true (C, musl)", figures.nothing_musl),
+        ("dra-cdi-hook, VM mount in memory", figures.hook),
+        ("dra-cdi-hook, VM mount on disk", figures.hook_on_disk),
+        ("nvidia-cdi-hook, one link", figures.nvidia),
+    ] {
+        table.row([
+            name.to_owned(),
+            milliseconds(time),
+            ratio(time, figures.nothing_glibc),
+            ratio(time, figures.nothing_musl),
+            ratio(time, figures.nvidia),
+        ]);
+    }
+    table
+}
+
+fn agent_table(figures: &AgentFigures) -> Table {
+    let mut table = Table::new(["program", "time", "to the script"]);
+    for (name, time) in [
+        ("a script of jq and ip", figures.script),
+        ("dra-guest-agent apply", figures.apply),
+        ("dra-guest-agent apply, again", figures.second_apply),
+    ] {
+        table.row([
+            name.to_owned(),
+            milliseconds(time),
+            ratio(time, figures.script),
+        ]);
+    }
+    table
+}
+
+fn call_table(figures: &AgentFigures) -> Table {
+    let mut table = Table::new(["", "all", "link changes sent", "most frequent"]);
+    for (name, calls) in [
+        ("apply", &figures.calls),
+        ("apply, again", &figures.second_calls),
+    ] {
+        let mut frequent: Vec<_> = calls.by_name.iter().collect();
+        frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let frequent: Vec<String> = frequent
+            .iter()
+            .take(6)
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        table.row([
+            name.to_owned(),
+            calls.total.to_string(),
+            calls.link_changes.to_string(),
+            frequent.join(", "),
+        ]);
+    }
+    table
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+fn ratio(time: Duration, to: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64() / to.as_secs_f64())
+}

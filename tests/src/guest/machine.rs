@@ -1,0 +1,180 @@
+//! A running guest and the programs beside it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use device_attributes::MacAddress;
+use tempfile::TempDir;
+
+use super::console::{Console, GuestOutput};
+use super::image::BakedImage;
+use super::topology::{self, Firmware, GUEST_CID, Sockets};
+use crate::cache;
+use crate::process::{Process, tail};
+
+/// How long a boot may take; it takes 20 s on two idle cores.
+const BOOT: Duration = Duration::from_mins(4);
+/// How long a command may take; the guest itself ends it after a minute.
+const COMMAND: Duration = Duration::from_secs(90);
+
+/// What a guest is made of.
+#[derive(Debug)]
+pub struct GuestOptions<'a> {
+    /// Its disk.
+    pub image: &'a BakedImage,
+    /// The MAC address of the NIC on node 1.
+    pub nic: MacAddress,
+    /// The node's directory that becomes the VM mount; none: a guest without a share.
+    pub share: Option<&'a Path>,
+    /// The node's sockets for connections from the guest: port N arrives at `PATH_N`.
+    pub vsock: &'a Path,
+    /// A file for fw_cfg's `opt/org.kubevirt/device-attributes`.
+    pub fw_cfg: Option<&'a Path>,
+    /// A file with one SMBIOS OEM string, where systemd looks for credentials.
+    pub smbios: Option<&'a Path>,
+    /// Where the logs of all programs go.
+    pub logs: &'a Path,
+}
+
+/// A running guest. Dropping it ends everything.
+#[derive(Debug)]
+pub struct Guest {
+    // In the order of dropping: QEMU before the programs that serve it.
+    console: Console,
+    qemu: Process,
+    _share: Option<Process>,
+    _vsock: Process,
+    serial: PathBuf,
+    _sockets: TempDir,
+}
+
+impl Guest {
+    /// Starts the machine. It is not up yet: see [`Guest::wait_until_up`].
+    ///
+    /// # Errors
+    /// When a program is missing or ends at once.
+    pub fn start(options: &GuestOptions<'_>) -> Result<Self> {
+        // Short paths: a socket's may have 107 bytes.
+        let sockets = tempfile::Builder::new()
+            .prefix("dra-guest-")
+            .tempdir_in("/tmp")?;
+        let socket = |name: &str| sockets.path().join(name);
+        let logs = options.logs;
+
+        let share = options.share.map(|directory| -> Result<Process> {
+            let path = socket("share");
+            let mut process = Process::start(
+                "virtiofsd",
+                &cache::tool("virtiofsd")?,
+                [
+                    format!("--socket-path={}", path.display()),
+                    format!("--shared-dir={}", directory.display()),
+                    "--sandbox=none".to_owned(),
+                    "--readonly".to_owned(),
+                    "--cache=auto".to_owned(),
+                ],
+                logs,
+            )?;
+            process.wait_for_file(&path)?;
+            Ok(process)
+        });
+        let share = share.transpose()?;
+
+        let vsock_socket = socket("vsock");
+        let mut vsock = Process::start(
+            "vhost-device-vsock",
+            &cache::tool("vhost-device-vsock")?,
+            [
+                "--vm".to_owned(),
+                format!(
+                    "guest-cid={GUEST_CID},socket={},uds-path={}",
+                    vsock_socket.display(),
+                    options.vsock.display()
+                ),
+            ],
+            logs,
+        )?;
+        vsock.wait_for_file(&vsock_socket)?;
+
+        let serial = logs.join("serial.log");
+        let console_socket = socket("console");
+        let share_socket = socket("share");
+        let arguments = topology::arguments(
+            options.image,
+            options.nic,
+            &Sockets {
+                share: share.is_some().then_some(share_socket.as_path()),
+                vsock: &vsock_socket,
+                console: &console_socket,
+            },
+            &Firmware {
+                fw_cfg: options.fw_cfg,
+                smbios: options.smbios,
+            },
+            &serial,
+        );
+        let mut qemu = Process::start("qemu", Path::new("qemu-system-x86_64"), arguments, logs)?;
+        qemu.wait_for_file(&console_socket)?;
+        Ok(Self {
+            console: Console::connect(&console_socket)?,
+            qemu,
+            _share: share,
+            _vsock: vsock,
+            serial,
+            _sockets: sockets,
+        })
+    }
+
+    /// Waits until systemd says that the boot is over, and returns its word for the outcome:
+    /// `running` when no unit failed, else `degraded`.
+    ///
+    /// # Errors
+    /// When the guest does not come up in four minutes.
+    pub fn wait_until_up(&mut self) -> Result<String> {
+        let output = self
+            .answer("systemctl is-system-running --wait", BOOT)
+            .with_context(|| {
+                format!(
+                    "the guest did not come up; its console {} ends with:\n{}",
+                    self.serial.display(),
+                    tail(&self.serial, 15)
+                )
+            })?;
+        Ok(output.stdout.trim().to_owned())
+    }
+
+    /// Runs a shell command as root in the guest.
+    ///
+    /// # Errors
+    /// When the guest does not answer. A command that fails is an outcome.
+    pub fn run(&mut self, command: &str) -> Result<GuestOutput> {
+        self.answer(command, COMMAND)
+    }
+
+    /// Runs a shell command as root in the guest, and returns what it printed.
+    ///
+    /// # Errors
+    /// When it does not end with 0; the error carries what it said.
+    pub fn stdout_of(&mut self, command: &str) -> Result<String> {
+        let output = self.run(command)?;
+        if output.code != 0 {
+            bail!(
+                "in the guest, `{command}` ended with {}: {}{}",
+                output.code,
+                output.stdout,
+                output.stderr
+            );
+        }
+        Ok(output.stdout)
+    }
+
+    fn answer(&mut self, command: &str, limit: Duration) -> Result<GuestOutput> {
+        let output = self.console.run(command, limit);
+        if output.is_err() {
+            // QEMU's own words, where it is the cause.
+            self.qemu.check()?;
+        }
+        output
+    }
+}

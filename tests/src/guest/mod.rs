@@ -1,0 +1,12 @@
+//! A Debian guest under QEMU, as KubeVirt builds one: NUMA nodes, a NIC behind a root port of a
+//! node, the VM mount by virtiofs, vsock.
+
+mod console;
+mod image;
+mod machine;
+mod topology;
+
+pub use console::GuestOutput;
+pub use image::{BakedImage, BaseImage};
+pub use machine::{Guest, GuestOptions};
+pub use topology::{FOREIGN_MAC, GUEST_CID, NIC_NODE, NIC_PCI_ADDRESS, SHARE_TAG};

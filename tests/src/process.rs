@@ -1,0 +1,96 @@
+//! Long-running programs beside a test: started with a log, ended with their guard.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::wait;
+
+/// A running program. Dropping it kills the program; so does the end of the thread that started it,
+/// however it ends (the kernel's parent death signal).
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts `program` with `arguments`; standard output and error go to `NAME.log` below `logs`.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start<A: AsRef<OsStr>>(
+        name: &str,
+        program: &Path,
+        arguments: impl IntoIterator<Item = A>,
+        logs: &Path,
+    ) -> Result<Self> {
+        let log = logs.join(format!("{name}.log"));
+        let output =
+            File::create(&log).with_context(|| format!("{} is not made", log.display()))?;
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("{name} cannot be started by setpriv"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            child,
+            log,
+        })
+    }
+
+    /// Fails when the program has ended, with the end of its log.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!(
+                "{} ended early ({status}), its log {} ends with:\n{}",
+                self.name,
+                self.log.display(),
+                tail(&self.log, 10)
+            );
+        }
+        Ok(())
+    }
+
+    /// Waits, at most 10 s, until the program has made the file `path`, a socket usually.
+    ///
+    /// # Errors
+    /// When it ends or the time is over.
+    pub fn wait_for_file(&mut self, path: &Path) -> Result<()> {
+        let what = format!("{}: {}", self.name, path.display());
+        wait::until(&what, Duration::from_secs(10), || {
+            self.check()?;
+            Ok(path.exists().then_some(()))
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The last lines of a log, as far as it can be read.
+pub fn tail(log: &Path, lines: usize) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<&str> = text.lines().collect();
+    let start = all.len().saturating_sub(lines);
+    all.get(start..).unwrap_or_default().join("\n")
+}

@@ -1,0 +1,67 @@
+//! The programs under test as they are shipped: static release binaries, built once a run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Builds the static release binary of a package for this machine, and says where it is.
+///
+/// # Errors
+/// When cargo fails; its own words are on standard error.
+pub fn static_program(package: &str) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = built.get(package) {
+        return Ok(path.clone());
+    }
+    let path = build(package)?;
+    built.insert(package.to_owned(), path.clone());
+    Ok(path)
+}
+
+fn build(package: &str) -> Result<PathBuf> {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(workspace())
+        .args(["build", "--quiet", "--locked", "--release", "--package"])
+        .arg(package)
+        .arg("--target")
+        .arg(format!("{}-unknown-linux-musl", std::env::consts::ARCH))
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo cannot be started")?;
+    if !output.status.success() {
+        bail!("{package} does not build: cargo's words are above");
+    }
+    output
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok())
+        .filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)))
+        .find(|path| path.ends_with(package))
+        .with_context(|| format!("cargo named no binary of {package}"))
+}
+
+/// The root of the workspace.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or(Path::new("/"))
+        .to_owned()
+}
+
+/// Cargo's target directory, found from the running program.
+///
+/// # Errors
+/// When the program does not lie in one.
+pub fn target_directory() -> Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    program
+        .ancestors()
+        .find(|directory| directory.join("CACHEDIR.TAG").exists())
+        .map(Path::to_owned)
+        .with_context(|| format!("{} is not in a target directory", program.display()))
+}

@@ -1,0 +1,26 @@
+//! Bounded waiting.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+/// Asks `probe` every 20 ms until it has a value.
+///
+/// # Errors
+/// When the probe fails, or `limit` is over; then the error says that `what` did not come.
+pub fn until<T>(
+    what: &str,
+    limit: Duration,
+    mut probe: impl FnMut() -> Result<Option<T>>,
+) -> Result<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = probe()? {
+            return Ok(value);
+        }
+        if start.elapsed() >= limit {
+            bail!("{what}: not within {} s", limit.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,82 @@
+//! What is done, as it is done, and how long each step took.
+
+use std::fmt::Display;
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+/// A finished step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What was done.
+    pub name: &'static str,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Prints each step when it begins and what came of it, with the time since the start, unless silent.
+#[derive(Debug)]
+pub struct Progress {
+    start: Instant,
+    steps: Vec<Step>,
+    printing: bool,
+}
+
+impl Progress {
+    /// Starts the clock.
+    pub fn printed() -> Self {
+        Self {
+            start: Instant::now(),
+            steps: Vec::new(),
+            printing: true,
+        }
+    }
+
+    /// Starts the clock, and says nothing.
+    pub fn silent() -> Self {
+        Self {
+            printing: false,
+            ..Self::printed()
+        }
+    }
+
+    /// Does one step. `outcome` of it is a line that says what came of it.
+    ///
+    /// # Errors
+    /// Those of the step, with its name.
+    pub fn step<T, L: Display>(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce() -> Result<(T, L)>,
+    ) -> Result<T> {
+        self.line(name);
+        let begin = Instant::now();
+        let (value, outcome) = work().with_context(|| format!("to {name} failed"))?;
+        self.steps.push(Step {
+            name,
+            took: begin.elapsed(),
+        });
+        self.line(format_args!("  {outcome}"));
+        Ok(value)
+    }
+
+    /// Prints a line with the time since the start.
+    pub fn line(&self, text: impl Display) {
+        if self.printing {
+            let seconds = self.start.elapsed().as_secs_f64();
+            // Nobody reads any more: no reason to stop half-way.
+            let _ = writeln!(std::io::stdout(), "[{seconds:5.1} s] {text}");
+        }
+    }
+
+    /// The steps that are done.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}

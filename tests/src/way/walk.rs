@@ -1,0 +1,165 @@
+//! The way, step by step.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+
+use super::claim::Claim;
+use super::facts::NicFacts;
+use super::node::Node;
+use super::progress::Progress;
+use super::{NIC_MAC, POLICY};
+use crate::guest::{BakedImage, BaseImage, Guest, GuestOptions};
+use crate::process::Process;
+use crate::programs::{static_program, target_directory};
+
+/// A walk along the way: where its logs are.
+#[derive(Debug)]
+pub struct Walk {
+    /// The logs of QEMU, the guest's console, the relay and the programs beside them.
+    pub logs: PathBuf,
+}
+
+/// The end of the way: everything still runs.
+#[derive(Debug)]
+pub struct Arrival {
+    // In the order of dropping: the guest before those that it talks to.
+    /// The guest.
+    pub guest: Guest,
+    /// The relay.
+    pub relay: Process,
+    /// The node.
+    pub node: Node,
+    /// The document that the hook wrote.
+    pub document: String,
+    /// systemd's word for the guest: `running` when no unit failed.
+    pub guest_state: String,
+    /// The guest's NICs, as its kernel shows them.
+    pub nics: Vec<NicFacts>,
+    /// The claim before the container started.
+    pub claim_before: Claim,
+    /// The claim after the agent's report.
+    pub claim_after: Claim,
+    _image: BakedImage,
+}
+
+impl Walk {
+    /// Makes an empty directory for the logs, `guest-logs/NAME` of the target directory.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new(name: &str) -> Result<Self> {
+        let logs = target_directory()?.join("guest-logs").join(name);
+        if logs.exists() {
+            fs::remove_dir_all(&logs)?;
+        }
+        fs::create_dir_all(&logs)?;
+        Ok(Self { logs })
+    }
+
+    /// Goes the whole way.
+    ///
+    /// # Errors
+    /// That of the first step that fails, with the place of the logs.
+    pub fn go(&self, progress: &mut Progress) -> Result<Arrival> {
+        self.steps(progress)
+            .map_err(|error| anyhow!("{error:#}\nthe logs are in {}", self.logs.display()))
+    }
+
+    fn steps(&self, progress: &mut Progress) -> Result<Arrival> {
+        progress.step("build the hook, the agent and the relay", || {
+            let mut sizes = Vec::new();
+            for name in ["dra-cdi-hook", "dra-guest-agent", "dra-guest-relay"] {
+                sizes.push(format!("{name} {}", megabytes(&static_program(name)?)?));
+            }
+            Ok(((), format!("static: {}", sizes.join(", "))))
+        })?;
+        let base = progress.step("find the Debian guest image, or build it", || {
+            Ok((BaseImage::get()?, "Debian 13, systemd, its own kernel"))
+        })?;
+        let image = progress.step("bake the agent into a copy of it", || {
+            let image = base.bake(&static_program("dra-guest-agent")?, Some(POLICY))?;
+            Ok((image, "binary, units, preset, a policy with mtu = 9000"))
+        })?;
+        let (node, claim_before) = progress.step("lay out the node", || {
+            let node = Node::new()?;
+            let claim = node.claim()?;
+            let devices: Vec<&str> = claim.devices.iter().map(|d| d.name.as_str()).collect();
+            let outcome = format!(
+                "ResourceClaim {} with {}, and its driver's metadata file",
+                claim.name,
+                devices.join(", ")
+            );
+            Ok(((node, claim), outcome))
+        })?;
+        let document = progress.step("start the VM's container with podman and CDI", || {
+            let document = node.run_container()?;
+            let outcome = format!(
+                "its hook wrote device-attributes.json, {} bytes, into the VM mount",
+                document.len()
+            );
+            Ok((document, outcome))
+        })?;
+        let relay = progress.step("start the relay on the node", || {
+            let relay = node.start_relay(&self.logs)?;
+            Ok((relay, "listens for the guest with vsock CID 5"))
+        })?;
+        let (mut guest, guest_state) = progress.step("boot the guest under QEMU", || {
+            let mut guest = Guest::start(&GuestOptions {
+                image: &image,
+                nic: NIC_MAC.parse()?,
+                share: Some(&node.vm_mount()),
+                vsock: &node.vsock(),
+                fw_cfg: None,
+                smbios: None,
+                logs: &self.logs,
+            })?;
+            let state = guest.wait_until_up()?;
+            let outcome = format!("systemd says: {state}");
+            Ok(((guest, state), outcome))
+        })?;
+        let claim_after = progress.step("wait for the agent's report on the claim", || {
+            let claim = node
+                .wait_for_report()
+                .with_context(|| journal(&mut guest))?;
+            let outcome = match claim.condition("dra-guest/Ready") {
+                Some(condition) => format!("{} {}", condition.status, condition.reason),
+                None => bail!("the condition dra-guest/Ready is gone again"),
+            };
+            Ok((claim, outcome))
+        })?;
+        let nics = progress.step("look at the NICs from inside the guest", || {
+            let nics = NicFacts::of_guest(&mut guest)?;
+            let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
+            Ok((nics.clone(), names.join(", ")))
+        })?;
+        Ok(Arrival {
+            guest,
+            relay,
+            node,
+            document,
+            guest_state,
+            nics,
+            claim_before,
+            claim_after,
+            _image: image,
+        })
+    }
+}
+
+/// What the agent and its units said, as far as the guest still answers.
+fn journal(guest: &mut Guest) -> String {
+    let command = "journalctl --boot --no-pager --output=short-monotonic \
+                   --unit=dra-guest-agent.service --unit=run-kubevirt.mount | tail -n 20";
+    match guest.run(command) {
+        Ok(output) => format!("the guest's journal ends with:\n{}", output.stdout),
+        Err(error) => format!("the guest's journal cannot be read: {error:#}"),
+    }
+}
+
+fn megabytes(program: &Path) -> Result<String> {
+    #[expect(clippy::cast_precision_loss, reason = "a size to be read by people")]
+    let size = fs::metadata(program)?.len() as f64 / 1e6;
+    Ok(format!("{size:.2} MB"))
+}

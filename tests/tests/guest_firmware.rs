@@ -1,0 +1,90 @@
+//! A Debian guest whose attributes come with its firmware: a systemd credential, then fw_cfg.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions};
+use dra_guest_tests::programs::static_program;
+use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::way::{NIC_MAC, Walk};
+use tempfile::TempDir;
+
+struct Told {
+    guest: Guest,
+    state: String,
+    _image: BakedImage,
+    _files: TempDir,
+}
+
+/// A document that gives the NIC this name.
+fn document(name: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"dra-guest/v1","kind":"DeviceAttributes","devices":[{{"device":"nic","network":{{"interfaceName":"{name}","macAddress":"{NIC_MAC}"}}}}]}}"#
+    )
+}
+
+static TOLD: Shared<Told> = Shared::new(|| {
+    let walk = Walk::new("guest_firmware")?;
+    let image = BaseImage::get()?.bake(&static_program("dra-guest-agent")?, None)?;
+    let files = tempfile::tempdir_in("/tmp")?;
+    let path = |name: &str| files.path().join(name);
+    fs::write(path("fw_cfg"), document("firm1"))?;
+    let credential = format!(
+        "io.systemd.credential:device-attributes={}",
+        document("cred1")
+    );
+    fs::write(path("smbios"), credential)?;
+    let mut guest = Guest::start(&GuestOptions {
+        image: &image,
+        nic: NIC_MAC.parse()?,
+        share: None,
+        vsock: &path("vsock"),
+        fw_cfg: Some(&path("fw_cfg")),
+        smbios: Some(&path("smbios")),
+        logs: &walk.logs,
+    })?;
+    let state = guest
+        .wait_until_up()
+        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
+    Ok(Told {
+        guest,
+        state,
+        _image: image,
+        _files: files,
+    })
+});
+
+fn main() -> ExitCode {
+    suite::run(
+        &TOLD,
+        &[
+            ("the_credential_comes_first", credential_comes_first),
+            ("fw_cfg_answers_where_nothing_else_does", fw_cfg_answers),
+        ],
+    )
+}
+
+fn credential_comes_first(told: &mut Told) -> Result<()> {
+    ensure!(told.state == "running", "systemd says `{}`", told.state);
+    let status = told.guest.stdout_of("dra-guest-agent status --json")?;
+    ensure!(
+        status.contains("/device-attributes\"") && status.contains("credentials"),
+        "the source is not the credential: {status}"
+    );
+    told.guest.stdout_of("ip link show cred1")?;
+    Ok(())
+}
+
+/// A person's shell has no credentials, and there is no VM mount.
+fn fw_cfg_answers(told: &mut Told) -> Result<()> {
+    told.guest
+        .stdout_of("systemctl stop dra-guest-agent.service")?;
+    let said = told.guest.stdout_of("dra-guest-agent apply")?;
+    ensure!(said.starts_with("1 of 1 devices ready"), "{said}");
+    let status = told.guest.stdout_of("dra-guest-agent status --json")?;
+    ensure!(status.contains("qemu_fw_cfg/by_name"), "{status}");
+    told.guest.stdout_of("ip link show firm1")?;
+    Ok(())
+}
