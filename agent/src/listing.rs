@@ -1,6 +1,6 @@
 //! Lists of names in messages: the first ones, and how many more there are.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 
 /// How many names a message has. A thousand devices with one MAC would else have a million.
 const NAMED: usize = 8;
@@ -16,7 +16,8 @@ pub(crate) fn listing(names: impl IntoIterator<Item = impl Display>) -> String {
     let mut text = named.join(", ");
     let more = names.count();
     if more > 0 {
-        text.push_str(&format!(" and {more} more"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, " and {more} more");
     }
     text
 }

@@ -56,9 +56,14 @@ pub struct Passed {
     /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
     /// detection of a device's address, which takes seconds.
     pub settled: bool,
+    /// What was to be done.
+    pub plan: Plan,
 }
 
 /// Brings the devices into the wanted state and says what became of each.
+///
+/// Every step is told, unless `last`, the plan of the pass before, was the same: what fails every
+/// half minute is no news.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -67,6 +72,7 @@ pub async fn pass(
     roots: &Roots,
     policy: &Policy,
     reading: &Reading,
+    last: &Plan,
 ) -> Result<Passed, Ended> {
     let Draft {
         wanted,
@@ -77,14 +83,16 @@ pub async fn pass(
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
         for step in plan.steps() {
-            tracing::info!("{step}: {}", step.reason);
+            if plan == *last {
+                tracing::debug!("{step}: {}", step.reason);
+            } else {
+                tracing::info!("{step}: {}", step.reason);
+            }
         }
         let applied = apply::apply(netlink, &plan.transactions).await;
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
-                let text = words(failure);
-                tracing::error!("{text}");
-                failures.insert(place, text);
+                failures.insert(place, words(failure));
             }
         }
         let functions = plan::functions(&wanted);
@@ -97,6 +105,7 @@ pub async fn pass(
     Ok(Passed {
         devices,
         settled: verify::is_settled(&wanted, &observation),
+        plan,
     })
 }
 

@@ -59,13 +59,13 @@ pub struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<Name>,
     /// Where the host sees it. Never looked up in the guest.
-    #[serde(default, skip_serializing_if = "Host::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub host: Host,
     /// Where the guest sees it, if the host side knew.
-    #[serde(default, skip_serializing_if = "Guest::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub guest: Guest,
     /// What a network device should look like.
-    #[serde(default, skip_serializing_if = "Network::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub network: Network,
     /// The driver's attributes as they came, by qualified name.
     #[serde(
@@ -91,16 +91,13 @@ pub struct Claim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_claim_name: Option<Name>,
     /// The generation of the metadata, rising with each update; 0 when not known.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub generation: i64,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_zero(generation: &i64) -> bool {
-    *generation == 0
+/// Whether nothing is known.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A device as the host numbers it.
@@ -144,22 +141,11 @@ pub struct Network {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ip_addresses: Vec<InterfaceAddress>,
 }
-impl Host {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl Guest {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
 
 impl Network {
     /// Whether nothing is known: the device is not a network device, or its driver does not say.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        is_default(self)
     }
 }
 

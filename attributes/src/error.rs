@@ -43,6 +43,9 @@ pub enum ReadErrorKind {
     /// Arrays and objects nested deeper than [`crate::limits::NESTING`].
     #[error("arrays and objects are nested deeper than {}", crate::limits::NESTING)]
     TooDeep,
+    /// More keys in one object than [`crate::limits::KEYS`].
+    #[error("an object has more than {} keys", crate::limits::KEYS)]
+    TooManyKeys,
     /// The text ends inside a value: cut, or still being written.
     #[error("the JSON text ends too early: the file is cut or still being written")]
     Truncated,

@@ -6,6 +6,9 @@ pub const FILE_BYTES: usize = 1 << 20;
 /// The deepest nesting of arrays and objects. The deepest known form has seven levels.
 pub const NESTING: usize = 32;
 
+/// The most keys of one object. The largest of a known form, a device's attributes, has 32.
+pub const KEYS: usize = 1024;
+
 /// The most attributes of one device (`ResourceSliceMaxAttributesAndCapacitiesPerDevice` of
 /// `resource.k8s.io/v1`).
 pub const ATTRIBUTES: usize = 32;

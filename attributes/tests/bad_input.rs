@@ -258,3 +258,19 @@ fn a_long_or_hostile_text_does_not_fill_or_steer_a_terminal() {
     let message = read(name, b"").unwrap_err().to_string();
     assert!(message.starts_with("a\\n\\u{1b}[31m.json: "), "{message}");
 }
+
+#[test]
+fn keys_of_one_object_are_bounded() {
+    let keys = |count: usize| {
+        let keys: Vec<String> = (0..count).map(|key| format!(r#""k{key}": 0"#)).collect();
+        format!(
+            r#"{{"macAddress": "52:54:00:ab:cd:ef", "x": {{{}}}}}"#,
+            keys.join(", ")
+        )
+    };
+    read_bytes(keys(limits::KEYS)).unwrap();
+    refused(
+        keys(limits::KEYS + 1),
+        "f.json:1:11227: an object has more than 1024 keys",
+    );
+}

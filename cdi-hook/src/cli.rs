@@ -31,7 +31,8 @@ pub(crate) enum Command {
     /// Write device-attributes.json into the VM mount (run by a container runtime)
     ///
     /// An OCI createContainer hook: reads the container's state on standard input, gathers the
-    /// DRA metadata files that are mounted in the container (and those of --metadata-dir and
+    /// DRA metadata files that are mounted in the container below
+    /// /var/run/kubernetes.io/dra-device-attributes (and those of --metadata-dir and
     /// --attributes), and writes one document into the VM mount. Where there are none it writes
     /// nothing and succeeds.
     CreateContainer(HookOptions),

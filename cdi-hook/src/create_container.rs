@@ -31,7 +31,9 @@ pub(crate) fn main(options: &HookOptions) -> ExitCode {
             ExitCode::from(1)
         }
         (Err(error), OnError::Skip) => {
-            tracing::error!("{error}; the container starts without a document (--on-error skip)");
+            tracing::error!(
+                "{error}; nothing is written and the container starts (--on-error skip)"
+            );
             ExitCode::SUCCESS
         }
     }

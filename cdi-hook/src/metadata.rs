@@ -1,8 +1,9 @@
 //! Gathering what is known of the container's devices.
 //!
-//! Upstream's metadata files are bind mounts in the container (KEP-5304), in place when the hook
-//! runs. The same path in the image is a stranger's claim: a file there that is on the mount of
-//! the root file system itself came with the image or from an earlier process, and does not count.
+//! Upstream's metadata files are bind mounts in the container, each file one (KEP-5304), in place
+//! when the hook runs. Any other file at such a path is a stranger's claim and does not count: it
+//! came with the image, also by way of a volume that an engine fills from the image, or from an
+//! earlier process.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -66,10 +67,10 @@ fn container_directory(
     read_directory(path, directory.as_fd(), broken, |name, file| {
         let place = place_of(file, name)
             .map_err(|error| ReadError::file(name, ReadErrorKind::Io(error.to_string())))?;
-        let mounted = place.mount != rootfs.mount();
+        let mounted = place.mount != rootfs.mount() && place.mount_root;
         if !mounted {
             tracing::warn!(
-                "{name} is part of the image and not mounted by a DRA driver: it does not count"
+                "{name} is not a mount of its own, as a DRA driver's file is: it is the image's or a volume's, and does not count"
             );
         }
         Ok(mounted)

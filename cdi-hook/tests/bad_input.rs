@@ -13,10 +13,19 @@ use std::process::Command;
 
 use container::{Container, METADATA, METADATA_NAME, Outcome};
 
-/// As a metadata file that is mounted in the container, and as a file of the node.
-fn both_ways(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
+/// As a metadata file that is mounted in the container, as one of a directory of the node, and as a
+/// file of the node.
+fn every_way(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
     let container = Container::with_metadata(content);
     check(&container, &container.run(&[]), METADATA_NAME);
+
+    let container = Container::with_vm_mount();
+    let directory = container.path("claims");
+    fs::create_dir_all(directory.join("default_vm-nic/vf")).unwrap();
+    let file = directory.join("default_vm-nic/vf/metadata.json");
+    fs::write(&file, content).unwrap();
+    let option = ["--metadata-dir", directory.to_str().unwrap()];
+    check(&container, &container.run(&option), file.to_str().unwrap());
 
     let container = Container::with_vm_mount();
     let file = container.path("attributes.json");
@@ -26,7 +35,7 @@ fn both_ways(content: &[u8], check: impl Fn(&Container, &Outcome, &str)) {
 }
 
 fn refused(content: impl AsRef<[u8]>, text: &str) {
-    both_ways(content.as_ref(), |container, outcome, name| {
+    every_way(content.as_ref(), |container, outcome, name| {
         outcome.assert_error(&format!("{name}:"));
         outcome.assert_error(text);
         assert_eq!(container.document(), None);
@@ -76,7 +85,7 @@ fn a_cut_file() {
 #[test]
 fn a_byte_order_mark_is_no_obstacle() {
     let content = format!("\u{feff}{METADATA}");
-    both_ways(content.as_bytes(), |container, outcome, _| {
+    every_way(content.as_bytes(), |container, outcome, _| {
         outcome.assert_success();
         assert!(container.document().is_some());
     });
@@ -99,7 +108,7 @@ fn a_wrong_kind() {
 fn an_unknown_version_first_is_passed_over() {
     let newer =
         r#"{"kind":"DeviceMetadata","apiVersion":"metadata.resource.k8s.io/v9","requests":7}"#;
-    both_ways(
+    every_way(
         format!("{newer}\n{METADATA}").as_bytes(),
         |container, outcome, _| {
             outcome.assert_success();
@@ -177,8 +186,15 @@ fn a_directory_in_the_files_place() {
     container
         .run(&["--attributes", &name])
         .assert_error("this is a directory, not a regular file");
+    let claims = container.path("claims");
+    fs::create_dir_all(claims.join("default_c/r/metadata.json")).unwrap();
+    container
+        .run(&["--metadata-dir", claims.to_str().unwrap()])
+        .assert_error("default_c/r/metadata.json: this is a directory, not a regular file");
     container.mount(&directory, container::METADATA_FILE);
-    container.run(&[]).assert_error("not a regular file");
+    container.run(&[]).assert_error(&format!(
+        "{METADATA_NAME}: this is a directory, not a regular file"
+    ));
     assert_eq!(container.document(), None);
 }
 
@@ -197,6 +213,16 @@ fn a_fifo_in_the_files_place() {
     container
         .run(&["--attributes", &name])
         .assert_error("this is a FIFO, not a regular file");
+    container
+        .run(&["--metadata-dir", &name])
+        .assert_error("fifo cannot be opened: Not a directory");
+    let claims = container.path("claims");
+    fs::create_dir_all(claims.join("default_c/r")).unwrap();
+    fs::rename(&fifo, claims.join("default_c/r/metadata.json")).unwrap();
+    container
+        .run(&["--metadata-dir", claims.to_str().unwrap()])
+        .assert_error("default_c/r/metadata.json: this is a FIFO, not a regular file");
+    let fifo = claims.join("default_c/r/metadata.json");
     container.mount(&fifo, container::METADATA_FILE);
     container.run(&[]).assert_error(&format!(
         "{METADATA_NAME}: this is a FIFO, not a regular file"
@@ -219,63 +245,4 @@ fn skip_lets_the_container_start_and_says_why() {
         );
     }
     assert_eq!(container.vm_files(), [""; 0]);
-}
-
-#[test]
-fn the_flat_form_of_blog_posts_works() {
-    let flat =
-        r#"{"pciAddress": "0000:3b:00.1", "macAddress": "52:54:00:ab:cd:ef", "numaNode": 0}"#;
-    let container = Container::with_vm_mount();
-    let file = container.path("flat.json");
-    fs::write(&file, flat).unwrap();
-    container
-        .run(&["--attributes", file.to_str().unwrap()])
-        .assert_success();
-    let jq = Command::new("jq")
-        .args(["-r", ".macAddress, .pciAddress, .numaNode"])
-        .arg(container.path("vm/device-attributes.json"))
-        .output()
-        .unwrap();
-    assert_eq!(
-        String::from_utf8(jq.stdout).unwrap(),
-        "52:54:00:ab:cd:ef\n0000:3b:00.1\n0\n"
-    );
-}
-
-#[test]
-fn messages_stay_bounded_whatever_the_input_says() {
-    let container = Container::with_vm_mount();
-    let log = container.path("log");
-    let long = "x".repeat(400_000);
-    let state = format!(r#"{{"id":"{long}","root":"/nowhere/{long}"}}"#);
-    let outcome = container.run_with_state(state.as_bytes(), &["--log", log.to_str().unwrap()]);
-    outcome.assert_error("cannot be opened: File name too long");
-    for text in [&outcome.stderr, &fs::read_to_string(&log).unwrap()] {
-        assert!(text.len() < 16_384, "{} bytes", text.len());
-    }
-
-    let devices = vec![r#"{"driver": "a b"}"#; 1000].join(",");
-    let metadata = format!(
-        r#"{{"kind": "DeviceMetadata", "apiVersion": "metadata.resource.k8s.io/v1beta1",
-            "metadata": {{"name": "c", "namespace": "n"}},
-            "requests": [{{"name": "r", "devices": [{devices}]}}]}}"#
-    );
-    let container = Container::with_metadata(metadata);
-    let failed = container.run(&[]);
-    assert_eq!(failed.code, Some(1));
-    assert!(
-        failed
-            .stderr
-            .contains("935 more broken devices or files are not named here")
-    );
-    let skipped = container.run(&["--on-error", "skip"]);
-    skipped.assert_success();
-    assert!(
-        skipped
-            .stderr
-            .contains("936 more broken devices or files are not named here")
-    );
-    for text in [failed.stderr, skipped.stderr] {
-        assert!(text.lines().count() < 70, "{text}");
-    }
 }

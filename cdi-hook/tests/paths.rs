@@ -12,6 +12,8 @@ mod container;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use container::{Container, METADATA, METADATA_FILE, VM_MOUNT, assert_written, canary, names};
 
@@ -131,4 +133,46 @@ fn a_vm_mount_must_be_the_root_of_a_mount() {
         .run(&["--vm-mount", &long])
         .assert_error("cannot be resolved safely: File name too long");
     assert_eq!(container.vm_files(), ["sub"]);
+}
+
+#[test]
+fn a_link_that_is_swapped_all_the_time_leads_nowhere_else() {
+    let mut container = Container::with_metadata(METADATA);
+    // The canary is a mount of its own, as the VM mount must be.
+    let path = container.path("canary");
+    container.mounts.push((path.clone(), path.clone()));
+    let before = canary(&container);
+    let link = container.root("var/run/device-attributes");
+    fs::remove_file(container.root("var/run")).unwrap();
+    fs::create_dir(container.root("var/run")).unwrap();
+    symlink(
+        "/run/kubernetes.io",
+        container.root("var/run/kubernetes.io"),
+    )
+    .unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let next = container.root("var/run/next");
+            while !ended.load(Ordering::Relaxed) {
+                for target in [
+                    path.as_path(),
+                    Path::new("../../../../run/device-attributes"),
+                ] {
+                    symlink(target, &next).unwrap();
+                    fs::rename(&next, &link).unwrap();
+                }
+            }
+        });
+        let codes: Vec<_> = (0..40).map(|_| container.run(&[]).code).collect();
+        ended.store(true, Ordering::Relaxed);
+        for code in codes {
+            assert!(matches!(code, Some(0 | 1)), "{code:?}");
+        }
+    });
+    assert_eq!(canary(&container), before);
+    fs::remove_file(&link).unwrap();
+    symlink("../../run/device-attributes", &link).unwrap();
+    container.run(&[]).assert_success();
+    assert_written(&container);
 }

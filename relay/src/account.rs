@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use device_attributes::report::DeviceReport;
 
-use crate::statement::{Statement, StatementKey};
+use crate::statement::{Condition, Statement, StatementKey};
 use crate::store::{ClaimName, ClaimUpdate};
 
 /// The most devices of one guest. A claim has at most 32 (`AllocationResultsMaxSize` of `resource.k8s.io/v1`).
@@ -85,7 +85,7 @@ impl Account {
     }
 
     /// All that was said of a claim.
-    pub fn update(&self, claim: &ClaimName, unreported: Option<String>) -> ClaimUpdate {
+    pub fn update(&self, claim: &ClaimName, unreported: Option<Condition>) -> ClaimUpdate {
         ClaimUpdate {
             statements: self
                 .claims

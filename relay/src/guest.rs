@@ -17,6 +17,7 @@ use crate::connection::{Closed, Connection, Stream};
 use crate::mailbox::Mailbox;
 use crate::message::{Line, parse};
 use crate::plain_text::plain;
+use crate::presence::Presence;
 use crate::rate::Rate;
 use crate::store::{ClaimName, ClaimStore, StoreError};
 
@@ -47,9 +48,7 @@ pub async fn serve<S: ClaimStore>(
         account: Account::new(&guest.claims),
         store,
         lost_after,
-        heard: now,
-        hello: None,
-        lost: false,
+        presence: Presence::new(lost_after),
         last_failure: BTreeMap::new(),
     };
     let mut rate = Rate::new(LINE_INTERVAL, BURST);
@@ -119,29 +118,22 @@ struct State<S> {
     account: Account,
     store: Arc<S>,
     lost_after: Duration,
-    /// When the last line came; the start of the relay at first.
-    heard: Instant,
-    /// When the account was started.
-    hello: Option<Instant>,
-    lost: bool,
+    presence: Presence,
     /// What was last logged of a claim, so that a lasting failure is logged once.
     last_failure: BTreeMap<ClaimName, String>,
 }
 
 impl<S: ClaimStore> State<S> {
     fn wakes_at(&self, next_refresh: Instant) -> Instant {
-        if self.lost {
-            next_refresh
-        } else {
-            next_refresh.min(self.heard + self.lost_after)
-        }
+        self.presence
+            .lost_at()
+            .map_or(next_refresh, |lost_at| lost_at.min(next_refresh))
     }
 
     /// Notices silence, and puts everything on the claims again from time to time: another program
     /// may have rewritten a claim, or a write may have failed.
     async fn watch(&mut self, next_refresh: &mut Instant, refresh: Duration) {
-        if !self.lost && self.heard.elapsed() >= self.lost_after {
-            self.lost = true;
+        if self.presence.notice_silence() {
             warn!(
                 cid = self.cid,
                 "nothing was heard of the guest's agent for {} s: its devices become Unknown",
@@ -157,8 +149,7 @@ impl<S: ClaimStore> State<S> {
         if connection.lines() == 1 && !matches!(line, Line::Hello { .. }) {
             return Err(Ended::NoHello);
         }
-        self.heard = Instant::now();
-        let found_again = std::mem::take(&mut self.lost);
+        let found_again = self.presence.hear();
         match line {
             Line::Hello {
                 version,
@@ -173,7 +164,10 @@ impl<S: ClaimStore> State<S> {
                     "the guest's agent says hello"
                 );
                 self.account.restart();
-                self.hello = Some(self.heard);
+                if self.presence.begin_account(boot_id) {
+                    info!(cid = self.cid, "the guest was booted anew");
+                    self.put_all().await;
+                }
                 acknowledge(connection, 0, Vec::new()).await?;
             }
             Line::Report { sequence, devices } => {
@@ -217,8 +211,8 @@ impl<S: ClaimStore> State<S> {
 
     /// Puts what is known on a claim, and says what a guest may know of the problems.
     async fn put(&mut self, claim: &ClaimName) -> Vec<String> {
-        let mut update = self.account.update(claim, self.unreported());
-        if self.lost {
+        let mut update = self.account.update(claim, self.presence.unreported());
+        if self.presence.is_lost() {
             update.statements.clear();
         }
         let (failure, problems) = match self.store.update(claim, update).await {
@@ -241,23 +235,6 @@ impl<S: ClaimStore> State<S> {
             self.last_failure.insert(claim.clone(), failure);
         }
         problems
-    }
-
-    /// Why devices of our claims that are not in the account are Unknown, if they are.
-    fn unreported(&self) -> Option<String> {
-        let complete = self
-            .hello
-            .is_some_and(|hello| hello.elapsed() >= self.lost_after);
-        if self.lost {
-            Some(format!(
-                "nothing was heard of the guest's agent for {} s",
-                self.lost_after.as_secs()
-            ))
-        } else if complete {
-            Some("the guest's agent does not speak of this device any more".to_owned())
-        } else {
-            None
-        }
     }
 }
 

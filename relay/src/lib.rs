@@ -16,6 +16,7 @@ pub mod manifest;
 pub mod merge;
 pub mod message;
 pub mod plain_text;
+pub mod presence;
 pub mod rate;
 pub mod replace;
 pub mod run;

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use device_attributes::report::Reason;
 use jiff::Timestamp;
 
-use crate::statement::{Statement, Status};
+use crate::statement::{Condition, Statement};
 use crate::store::{ClaimUpdate, Outcome};
 use crate::value::{Value, WrongShape};
 
@@ -18,13 +17,6 @@ pub const CONDITIONS: usize = 8;
 
 /// The key of an entry in `status.devices`: driver, pool, device and, where there is one, shareID.
 type EntryKey = (String, String, String, Option<String>);
-
-/// What our condition has to say.
-struct Condition<'a> {
-    status: Status,
-    reason: Reason,
-    message: &'a str,
-}
 
 /// Puts an update on a claim, under the rules of the API server (KEP-4817 and metav1.Condition):
 ///
@@ -114,7 +106,7 @@ fn allocated<'a>(
             by_entry
                 .entry(place)
                 .and_modify(|(_, held)| {
-                    if statement.status < held.status {
+                    if statement.condition.status < held.condition.status {
                         *held = statement;
                     }
                 })
@@ -180,32 +172,22 @@ fn apply(
     }
     let entries = claim.entry("status")?.list_mut("devices")?;
     for (key, statement) in wanted {
-        let condition = Condition {
-            status: statement.status,
-            reason: statement.reason,
-            message: &statement.message,
-        };
         let entry = entries.iter_mut().find(|entry| entry_key(entry) == *key);
         let written = if let Some(entry) = entry {
-            set_condition(entry, &condition, now)
+            set_condition(entry, &statement.condition, now)
         } else {
             let mut entry = new_entry(key);
-            let written = set_condition(&mut entry, &condition, now);
+            let written = set_condition(&mut entry, &statement.condition, now);
             entries.push(entry);
             written
         };
         note(outcome, key, written);
     }
-    if let Some(message) = &update.unreported {
-        let condition = Condition {
-            status: Status::Unknown,
-            reason: Reason::AgentLost,
-            message,
-        };
+    if let Some(condition) = &update.unreported {
         for entry in entries {
             let key = entry_key(entry);
             if has_condition(entry) && !wanted.iter().any(|(wanted, _)| *wanted == key) {
-                note(outcome, &key, set_condition(entry, &condition, now));
+                note(outcome, &key, set_condition(entry, condition, now));
             }
         }
     }
@@ -241,11 +223,7 @@ fn is_ours(condition: &Value) -> bool {
 }
 
 /// Sets our condition, and says whether that changed anything.
-fn set_condition(
-    entry: &mut Value,
-    condition: &Condition<'_>,
-    now: Timestamp,
-) -> Result<bool, String> {
+fn set_condition(entry: &mut Value, condition: &Condition, now: Timestamp) -> Result<bool, String> {
     let wrong = |wrong: WrongShape| wrong.to_string();
     let held = entry.list("conditions").map_err(wrong)?;
     if !held.iter().any(is_ours) && held.len() >= CONDITIONS {
@@ -271,7 +249,9 @@ fn set_condition(
     changed |= ours
         .set_text("reason", &condition.reason.to_string())
         .map_err(wrong)?;
-    changed |= ours.set_text("message", condition.message).map_err(wrong)?;
+    changed |= ours
+        .set_text("message", &condition.message)
+        .map_err(wrong)?;
     if turned || ours.text("lastTransitionTime").is_none() {
         let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         changed |= ours.set_text("lastTransitionTime", &now).map_err(wrong)?;

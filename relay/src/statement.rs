@@ -35,6 +35,17 @@ impl Status {
     }
 }
 
+/// What our condition says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Its status.
+    pub status: Status,
+    /// Its reason.
+    pub reason: Reason,
+    /// Its message: one line of at most [`MESSAGE_BYTES`].
+    pub message: String,
+}
+
 /// What a guest says of one allocated device. Bounded in size, whatever the guest said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
@@ -48,12 +59,8 @@ pub struct Statement {
     pub pool: Name,
     /// The device's name in the pool.
     pub device: Name,
-    /// The condition's status.
-    pub status: Status,
-    /// The condition's reason.
-    pub reason: Reason,
-    /// The condition's message: one line of at most [`MESSAGE_BYTES`].
-    pub message: String,
+    /// What its condition says.
+    pub condition: Condition,
 }
 
 /// What tells the statements of one claim apart: driver, pool, device and request.
@@ -103,13 +110,15 @@ impl Statement {
             driver: driver.clone(),
             pool: pool.clone(),
             device: device.clone(),
-            status: if report.ready {
-                Status::True
-            } else {
-                Status::False
+            condition: Condition {
+                status: if report.ready {
+                    Status::True
+                } else {
+                    Status::False
+                },
+                reason: report.reason,
+                message: message(report),
             },
-            reason: report.reason,
-            message: message(report),
         };
         let claim = ClaimName {
             namespace: claim.namespace.clone(),
@@ -212,7 +221,7 @@ mod tests {
         let (claim, statement) = Statement::from_report(&report).unwrap();
         assert_eq!(claim.to_string(), "default/c");
         assert_eq!(
-            statement.message,
+            statement.condition.message,
             "net1 02:00:00:4e:92:87 at 0000:81:00.0 on NUMA node 1, 192.0.2.5/24, 2001:db8::5/64"
         );
     }
@@ -224,9 +233,9 @@ mod tests {
             r#"{{{IDENTITY},"ready":false,"reason":"Pending","message":"{long}"}}"#
         ));
         let (_, statement) = Statement::from_report(&report).unwrap();
-        assert!(statement.message.len() <= MESSAGE_BYTES);
-        assert!(!statement.message.contains('\u{1b}'));
-        assert_eq!(statement.status, Status::False);
+        assert!(statement.condition.message.len() <= MESSAGE_BYTES);
+        assert!(!statement.condition.message.contains('\u{1b}'));
+        assert_eq!(statement.condition.status, Status::False);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use device_attributes::Name;
 
-use crate::statement::Statement;
+use crate::statement::{Condition, Statement};
 
 /// The namespace and the name of a ResourceClaim.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,9 +47,9 @@ impl FromStr for ClaimName {
 pub struct ClaimUpdate {
     /// What the guest says.
     pub statements: Vec<Statement>,
-    /// Why every other device of the claim that has our condition is Unknown from now on; `None`
-    /// leaves them as they are.
-    pub unreported: Option<String>,
+    /// What every other device of the claim that has our condition says from now on; `None` leaves
+    /// them as they are.
+    pub unreported: Option<Condition>,
 }
 
 /// What came of an update.

@@ -8,10 +8,10 @@
 use std::fs;
 use std::path::Path;
 
-use device_attributes::report::DeviceReport;
+use device_attributes::report::{DeviceReport, Reason};
 use dra_guest_relay::manifest::Format;
 use dra_guest_relay::merge::merge;
-use dra_guest_relay::statement::Statement;
+use dra_guest_relay::statement::{Condition, Statement, Status};
 use dra_guest_relay::store::ClaimUpdate;
 use dra_guest_relay::value::Value;
 use serde::Deserialize;
@@ -50,7 +50,11 @@ fn every_case_ends_as_it_has_to() {
                 .iter()
                 .map(|report| Statement::from_report(report).unwrap().1)
                 .collect(),
-            unreported: said.unreported,
+            unreported: said.unreported.map(|message| Condition {
+                status: Status::Unknown,
+                reason: Reason::AgentLost,
+                message,
+            }),
         };
         let mut after = before.clone();
         let outcome = merge(&mut after, &update, said.now.parse().unwrap());

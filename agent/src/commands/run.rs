@@ -12,9 +12,10 @@ use crate::end_signal::EndSignal;
 use crate::exit::{Ended, Exit};
 use crate::netlink::Netlink;
 use crate::pipeline;
+use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::report::Status;
-use crate::report::relay::{Account, keep_reporting};
+use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
 
@@ -28,6 +29,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         netlink: connect()?,
         loaded: None,
         passed: None,
+        plan: Plan::default(),
         settled: true,
         hindrance: None,
         told: None,
@@ -35,8 +37,9 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
     };
     let end = EndSignal::new()?;
     let (account, reported) = watch::channel(Account::default());
-    let proc = roots.proc.clone();
-    let reporting = tokio::spawn(async move { keep_reporting(&proc, reported).await });
+    let boot_id = relay::boot_id(&roots.proc);
+    let reporting =
+        tokio::spawn(async move { keep_reporting(relay::vsock, &boot_id, reported).await });
 
     let mut pause = POLL;
     let mut until_retry = Duration::ZERO;
@@ -80,6 +83,8 @@ struct Service<'a> {
     loaded: Option<Loaded>,
     /// What the last pass that could be made found.
     passed: Option<Status>,
+    /// What it was to do.
+    plan: Plan,
     /// Whether it left nothing under way in the kernel.
     settled: bool,
     /// Why a later pass could not be made.
@@ -114,11 +119,13 @@ impl Service<'_> {
 
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
-        match pipeline::pass(&self.netlink, self.roots, &self.policy, &loaded.reading).await {
+        let (policy, reading) = (&self.policy, &loaded.reading);
+        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
                 self.passed = Some(Status::of_devices(path, digest, passed.devices));
                 self.settled = passed.settled;
+                self.plan = passed.plan;
                 self.hindrance = None;
             }
             Err(ended) => {
@@ -186,8 +193,13 @@ impl Service<'_> {
     fn tell(&self, account: &watch::Sender<Account>) {
         let Some(status) = &self.told else { return };
         let text = status.to_string();
+        let is_trouble = !status.ready && status.document_digest.is_some();
         for line in text.lines() {
-            tracing::info!("{line}");
+            if is_trouble {
+                tracing::warn!("{line}");
+            } else {
+                tracing::info!("{line}");
+            }
         }
         let first_line = text.lines().next().unwrap_or_default();
         // Ready means that the first pass is over: a device that is late must not hold up the boot.

@@ -34,7 +34,8 @@ fn combine(
     functions: &[PciAddress],
 ) -> Observation {
     // A kernel that names parents (Linux 5.14) names every one: an interface without a parent is
-    // virtual, and sysfs need not be asked.
+    // virtual, as is one of a kind. sysfs need not be asked, and must not be where it shows another
+    // network namespace, in which the name is another interface's.
     let parents_are_named = links.iter().any(|link| link.parent_bus.is_some());
     let mut interfaces: Vec<Interface> = links
         .into_iter()
@@ -42,7 +43,7 @@ fn combine(
         .map(|link| {
             let pci_address = match (&link.parent_bus, &link.parent) {
                 (Some(bus), Some(parent)) if bus == "pci" => parent.parse().ok(),
-                (None, _) if parents_are_named => None,
+                (None, _) if parents_are_named || link.kind.is_some() => None,
                 _ => sysfs::pci_address(sys, &link.name),
             };
             interface(link, addresses, sys, pci_address)
@@ -204,5 +205,11 @@ mod tests {
             observation.interfaces[0].pci_address,
             Some("0000:00:03.0".parse().unwrap())
         );
+        let virtual_one = Link {
+            kind: Some("veth".into()),
+            ..link(2)
+        };
+        let observation = combine(vec![virtual_one], &[], sys.path(), &[]);
+        assert_eq!(observation.interfaces[0].pci_address, None);
     }
 }

@@ -1,4 +1,4 @@
-//! The lines to the node's relay, over vsock to CID 2.
+//! Keeps the node's relay up to date, over vsock to CID 2.
 //!
 //! The connection is kept by a task of its own: a relay that is away, slow or old never holds up
 //! the configuration of a device.
@@ -7,20 +7,21 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use device_attributes::limits::LINE_BYTES;
-use device_attributes::report::{
-    DeviceReport, GuestMessage, HEARTBEAT_SECONDS, PORT, RelayMessage,
-};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use device_attributes::report::{DeviceReport, HEARTBEAT_SECONDS, PORT};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_vsock::{VMADDR_CID_HOST, VsockAddr, VsockStream};
+
+use super::conversation::converse;
 
 /// The first wait before a connection is tried again; it doubles up to [`RETRY_MOST`].
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(30);
-/// The longest wait for the relay to take or answer a line.
-const ANSWER: Duration = Duration::from_secs(10);
+/// The longest wait for a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// After a connection that held for so long the next is tried soon.
+const HELD: Duration = Duration::from_secs(2 * HEARTBEAT_SECONDS);
 
 /// What is to be reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,31 +33,46 @@ pub struct Account {
 }
 
 /// Keeps the relay up to date until the sender of `account` is dropped.
-pub async fn keep_reporting(proc: &Path, mut account: watch::Receiver<Account>) {
-    let boot_id = boot_id(proc);
+///
+/// `connect` makes a connection: [`vsock`], but in tests. `boot_id` is what [`boot_id`] reads.
+pub async fn keep_reporting<S, F>(
+    connect: impl Fn() -> F,
+    boot_id: &str,
+    mut account: watch::Receiver<Account>,
+) where
+    S: AsyncRead + AsyncWrite,
+    F: Future<Output = io::Result<S>>,
+{
     let mut retry = RETRY_FIRST;
     let mut said: Option<String> = None;
     loop {
-        match session(&boot_id, &mut account).await {
-            // The agent ends, or the document is another: a new account begins.
-            Ok(()) if account.has_changed().is_err() => return,
-            Ok(()) => retry = RETRY_FIRST,
-            Err(Broken { error, spoke }) => {
-                if spoke {
+        let started = Instant::now();
+        let trouble = match timeout(CONNECT, connect()).await {
+            Ok(Ok(stream)) => match converse(stream, boot_id, &mut account).await {
+                // The agent ends, or the document is another: a new account begins.
+                Ok(()) if account.has_changed().is_err() => return,
+                Ok(()) => {
                     retry = RETRY_FIRST;
+                    continue;
                 }
-                let error = error.to_string();
-                if said.as_ref() != Some(&error) {
-                    tracing::info!("the node's relay cannot be reached, trying on: {error}");
-                    said = Some(error);
-                }
-                tokio::select! {
-                    () = sleep(retry) => {}
-                    () = closed(&account) => return,
-                }
-                retry = (retry * 2).min(RETRY_MOST);
-            }
+                Err(error) => format!("the connection to the node's relay broke: {error}"),
+            },
+            Ok(Err(error)) => format!("the node's relay cannot be reached: {error}"),
+            Err(_) => "the node's relay cannot be reached: no answer".to_owned(),
+        };
+        if started.elapsed() >= HELD {
+            retry = RETRY_FIRST;
+            said = None;
         }
+        if said.as_ref() != Some(&trouble) {
+            tracing::info!("{trouble}; trying on");
+            said = Some(trouble);
+        }
+        tokio::select! {
+            () = sleep(retry) => {}
+            () = closed(&account) => return,
+        }
+        retry = (retry * 2).min(RETRY_MOST);
     }
 }
 
@@ -66,148 +82,16 @@ async fn closed(account: &watch::Receiver<Account>) {
     while account.changed().await.is_ok() {}
 }
 
-/// Why a session ended before its time.
-struct Broken {
-    error: io::Error,
-    /// Whether the relay had answered, so that it is worth a quick second try.
-    spoke: bool,
+/// Connects to the relay of the node that this guest runs on.
+///
+/// # Errors
+/// The guest has no vsock, or nobody listens.
+pub async fn vsock() -> io::Result<VsockStream> {
+    VsockStream::connect(VsockAddr::new(VMADDR_CID_HOST, PORT)).await
 }
 
-/// One connection: hello, then every change, then heartbeats. Ends well when the document
-/// changes or the agent ends.
-async fn session(boot_id: &str, account: &mut watch::Receiver<Account>) -> Result<(), Broken> {
-    let mut spoke = false;
-    match talk(boot_id, account, &mut spoke).await {
-        Ok(()) => Ok(()),
-        Err(error) => Err(Broken { error, spoke }),
-    }
-}
-
-async fn talk(
-    boot_id: &str,
-    account: &mut watch::Receiver<Account>,
-    spoke: &mut bool,
-) -> io::Result<()> {
-    let address = VsockAddr::new(VMADDR_CID_HOST, PORT);
-    let stream = in_time(VsockStream::connect(address)).await?;
-    let (read, mut write) = tokio::io::split(stream);
-    let mut answers = BufReader::new(read);
-
-    let mut current = account.borrow_and_update().clone();
-    let hello = GuestMessage::Hello {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        boot_id: boot_id.to_owned(),
-        document_digest: current.document_digest.clone(),
-    };
-    exchange(&mut write, &mut answers, &hello).await?;
-    *spoke = true;
-
-    let mut sequence = 0;
-    let mut told: Vec<DeviceReport> = Vec::new();
-    loop {
-        let news: Vec<DeviceReport> = current
-            .devices
-            .iter()
-            .filter(|device| !told.contains(device))
-            .cloned()
-            .collect();
-        for devices in parts(news) {
-            sequence += 1;
-            let report = GuestMessage::Report { sequence, devices };
-            exchange(&mut write, &mut answers, &report).await?;
-        }
-        told = current.devices;
-
-        let changed = loop {
-            match timeout(Duration::from_secs(HEARTBEAT_SECONDS), account.changed()).await {
-                Ok(changed) => break changed,
-                Err(_) => send(&mut write, &GuestMessage::Heartbeat {}).await?,
-            }
-        };
-        if changed.is_err() {
-            return Ok(());
-        }
-        let next = account.borrow_and_update().clone();
-        if next.document_digest != current.document_digest {
-            return Ok(());
-        }
-        current = next;
-    }
-}
-
-/// Sends one message and waits for its acknowledgement.
-async fn exchange<W, R>(write: &mut W, answers: &mut R, message: &GuestMessage) -> io::Result<()>
-where
-    W: tokio::io::AsyncWrite + Unpin,
-    R: tokio::io::AsyncBufRead + Unpin,
-{
-    send(write, message).await?;
-    let mut line = Vec::new();
-    let limit = u64::try_from(LINE_BYTES).unwrap_or(u64::MAX);
-    in_time(answers.take(limit).read_until(b'\n', &mut line)).await?;
-    if !line.ends_with(b"\n") {
-        return Err(io::Error::other(
-            "the relay closed the connection without an answer",
-        ));
-    }
-    match serde_json::from_slice(&line) {
-        Ok(RelayMessage::Ack { problems, .. }) => {
-            for problem in problems {
-                tracing::warn!("the node's relay says: {}", problem.escape_debug());
-            }
-            Ok(())
-        }
-        Err(error) => Err(io::Error::other(format!(
-            "the relay's answer is not understood: {error}"
-        ))),
-    }
-}
-
-async fn send<W>(write: &mut W, message: &GuestMessage) -> io::Result<()>
-where
-    W: tokio::io::AsyncWrite + Unpin,
-{
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    in_time(write.write_all(&line)).await
-}
-
-async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    timeout(ANSWER, work)
-        .await
-        .unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut)))
-}
-
-/// Splits devices so that each part fits a line, with room for what stands around it.
-fn parts(devices: Vec<DeviceReport>) -> Vec<Vec<DeviceReport>> {
-    const ROOM: usize = 256;
-    let mut parts: Vec<Vec<DeviceReport>> = Vec::new();
-    let mut bytes = 0;
-    for mut device in devices {
-        let mut length = length(&device);
-        if length + ROOM > LINE_BYTES {
-            // One device alone cannot be that long but by its addresses.
-            device.addresses.truncate(64);
-            length = self::length(&device);
-        }
-        match parts.last_mut() {
-            Some(part) if bytes + length + ROOM <= LINE_BYTES => part.push(device),
-            _ => {
-                bytes = 0;
-                parts.push(vec![device]);
-            }
-        }
-        bytes += length;
-    }
-    parts
-}
-
-fn length(device: &DeviceReport) -> usize {
-    // The comma between two devices counts too.
-    serde_json::to_vec(device).map_or(0, |bytes| bytes.len() + 1)
-}
-
-fn boot_id(proc: &Path) -> String {
+/// What tells this boot of the guest from the one before; empty when the kernel does not say.
+pub fn boot_id(proc: &Path) -> String {
     std::fs::read_to_string(proc.join("sys/kernel/random/boot_id"))
         .map(|id| id.trim().to_owned())
         .unwrap_or_default()
@@ -216,50 +100,52 @@ fn boot_id(proc: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use device_attributes::DeviceIdentity;
-    use device_attributes::report::Reason;
+    use std::sync::Mutex;
+    use tokio::io::DuplexStream;
 
-    fn device(number: u32, addresses: u32) -> DeviceReport {
-        DeviceReport {
-            identity: DeviceIdentity {
-                device: Some(format!("device-{number}").parse().unwrap()),
-                ..DeviceIdentity::default()
+    /// The seconds at which connections are tried in `span` of time, by what comes of one.
+    async fn tries(
+        span: Duration,
+        connect: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static,
+    ) -> Vec<u64> {
+        let start = Instant::now();
+        let tried = Mutex::new(Vec::new());
+        let (account, reported) = watch::channel(Account::default());
+        let reporting = keep_reporting(
+            || {
+                tried.lock().unwrap().push(start.elapsed().as_secs());
+                std::future::ready(connect())
             },
-            ready: true,
-            reason: Reason::Configured,
-            message: "m".repeat(900),
-            interface_name: Some("net1".to_owned()),
-            mac_address: None,
-            addresses: (1..=addresses)
-                .map(|n| format!("2001:db8::{n:x}/64").parse().unwrap())
-                .collect(),
-            guest_pci_address: None,
-            numa_node: None,
+            "boot",
+            reported,
+        );
+        tokio::select! {
+            () = reporting => panic!("it gave up"),
+            () = sleep(span) => {}
         }
+        drop(account);
+        tried.into_inner().unwrap()
     }
 
-    #[test]
-    fn every_part_fits_a_line_and_nothing_is_lost() {
-        let devices: Vec<DeviceReport> = (0..300).map(|n| device(n, 3)).collect();
-        let parts = parts(devices.clone());
-        assert!(parts.len() > 1);
-        for part in &parts {
-            let message = GuestMessage::Report {
-                sequence: u64::MAX,
-                devices: part.clone(),
-            };
-            assert!(serde_json::to_vec(&message).unwrap().len() < LINE_BYTES);
-        }
-        assert_eq!(parts.concat(), devices);
+    #[tokio::test(start_paused = true)]
+    async fn a_relay_that_is_away_is_tried_ever_more_rarely() {
+        let away = || Err(io::Error::from(io::ErrorKind::ConnectionRefused));
+        let tries = tries(Duration::from_secs(130), away).await;
+        assert_eq!(tries, [0, 1, 3, 7, 15, 31, 61, 91, 121]);
     }
 
-    #[test]
-    fn a_device_with_endless_addresses_still_fits() {
-        let parts = parts(vec![device(1, 9_999)]);
-        let message = GuestMessage::Report {
-            sequence: 1,
-            devices: parts.concat(),
-        };
-        assert!(serde_json::to_vec(&message).unwrap().len() < LINE_BYTES);
+    #[tokio::test(start_paused = true)]
+    async fn a_relay_that_always_closes_is_no_reason_to_hurry() {
+        let closes = || Ok(tokio::io::duplex(64).0);
+        let tries = tries(Duration::from_mins(1), closes).await;
+        assert_eq!(tries, [0, 1, 3, 7, 15, 31]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_agent_ends_the_waiting() {
+        let (account, reported) = watch::channel(Account::default());
+        let away = || std::future::ready(Err::<DuplexStream, _>(io::ErrorKind::NotFound.into()));
+        let reporting = keep_reporting(away, "boot", reported);
+        tokio::join!(reporting, async { drop(account) });
     }
 }

@@ -109,7 +109,8 @@ impl Status {
     /// Writes the file whole, mode 0644; the same content is left as it is.
     ///
     /// # Errors
-    /// When the file system refuses.
+    /// When the file system refuses. The file that was there is gone then, if that can be had: a
+    /// probe must not take it for what holds now.
     pub fn write(&self, roots: &Roots) -> Result<(), StatusError> {
         let path = Self::path(roots);
         // Every map of the status has string keys, and memory takes all bytes.
@@ -118,7 +119,11 @@ impl Status {
         if fs::read(&path).is_ok_and(|present| present == bytes) {
             return Ok(());
         }
-        replace(&path, &bytes).map_err(|error| StatusError::Write { path, error })
+        replace(&path, &bytes).map_err(|error| {
+            // The error that counts is the first.
+            let _ = fs::remove_file(&path);
+            StatusError::Write { path, error }
+        })
     }
 
     /// Reads the file; `None` when there is none.

@@ -1,7 +1,7 @@
-//! What holds for every JSON value before it is parsed into anything: its nesting is bounded, and
-//! no object has a key twice.
+//! What holds for every JSON value before it is parsed into anything: its nesting and the keys of
+//! each object are bounded, and no object has a key twice.
 //!
-//! Both are checked in unknown keys too. `serde_json` itself would keep the last of two values
+//! All is checked in unknown keys too. `serde_json` itself would keep the last of two values
 //! where it reads a map, and says nothing of keys that it passes over.
 
 use std::borrow::Cow;
@@ -29,9 +29,9 @@ pub(super) fn check(source: &Source<'_>, text: &str) -> Result<(), ReadError> {
         return Err(source.json_error(text, &error));
     };
     Err(match failure {
-        Failure::TooDeep => ReadError {
+        Failure::Bound(kind) => ReadError {
             position: Some(source.json_position(text, &error)),
-            ..ReadError::file(source.file, ReadErrorKind::TooDeep)
+            ..ReadError::file(source.file, kind)
         },
         Failure::Duplicate(key) => {
             let shown = crate::error::excerpt(&key);
@@ -61,7 +61,7 @@ struct Walk<'de> {
 }
 
 enum Failure<'de> {
-    TooDeep,
+    Bound(ReadErrorKind),
     Duplicate(Cow<'de, str>),
 }
 
@@ -70,7 +70,7 @@ impl<'de> Walk<'de> {
         if self.place.len() < limits::NESTING {
             Ok(())
         } else {
-            Err(self.fail(Failure::TooDeep))
+            Err(self.fail(Failure::Bound(ReadErrorKind::TooDeep)))
         }
     }
 
@@ -143,6 +143,9 @@ impl<'de> Visitor<'de> for Value<'_, 'de> {
         while let Some(Key(key)) = members.next_key()? {
             if seen.contains(&key) {
                 return Err(self.0.fail(Failure::Duplicate(key)));
+            }
+            if seen.len() == limits::KEYS {
+                return Err(self.0.fail(Failure::Bound(ReadErrorKind::TooManyKeys)));
             }
             self.0.place.push(Segment::Key(key.to_string()));
             members.next_value_seed(Value(self.0))?;

@@ -7,7 +7,7 @@
 //! | a KubeVirt config drive's `meta_data.json` | `devices`, or the keys that every such file has |
 //! | the flat form of one device | `pciAddress`, `macAddress` or `numaNode` |
 //!
-//! Every input is held to [`crate::limits`] before it is parsed into anything: size, nesting, no key
+//! Every input is held to [`crate::limits`] before it is parsed into anything: size, nesting, keys, no key
 //! twice in one object. A byte-order mark is skipped. Keys that are not known are passed over and
 //! named in [`Reading::notes`].
 

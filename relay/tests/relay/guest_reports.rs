@@ -138,3 +138,29 @@ fn the_newest_connection_of_a_guest_counts() {
     older.assert_closed();
     assert_eq!(newer.report(1, &[ready("a")]), Vec::<String>::new());
 }
+
+#[test]
+fn what_was_ready_in_another_boot_is_pending() {
+    let world = World::new();
+    world.put_claim("a");
+    let _relay = world.relay_of_one();
+    world.agent("vm5").report(1, &[ready("a")]);
+    // Another agent of the same boot, and one that cannot read the boot's ID, undo nothing.
+    world.agent("vm5");
+    world.connect("vm5").hello_of_boot("");
+    assert_eq!(world.status("a.yaml"), "True Configured");
+
+    let mut guest = world.connect("vm5");
+    assert_eq!(guest.hello_of_boot("another"), Vec::<String>::new());
+    let [status, reason, message, _] = world.condition("a.yaml").unwrap();
+    assert_eq!(
+        [status.as_str(), &reason, &message],
+        [
+            "False",
+            "Pending",
+            "the guest was booted anew, and its agent has not reported this device yet"
+        ]
+    );
+    guest.report(1, &[ready("a")]);
+    assert_eq!(world.status("a.yaml"), "True Configured");
+}

@@ -9,6 +9,7 @@
     unreachable_pub
 )]
 
+mod agents_words;
 mod claims_directory;
 mod guest_reports;
 mod hostile_guests;

@@ -285,7 +285,11 @@ impl Guest {
     }
 
     pub fn hello(&mut self) -> Vec<String> {
-        self.send(&json!({"type": "hello", "version": "0.1.0", "bootId": "b", "documentDigest": "sha256:00"}));
+        self.hello_of_boot("b")
+    }
+
+    pub fn hello_of_boot(&mut self, boot: &str) -> Vec<String> {
+        self.send(&json!({"type": "hello", "version": "0.1.0", "bootId": boot, "documentDigest": "sha256:00"}));
         self.acknowledged(0)
     }
 

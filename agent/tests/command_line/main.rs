@@ -1,0 +1,15 @@
+//! The program as its users run it, against the kernel's netlink in namespaces.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod adversity;
+mod commands;
+mod guest;
+#[path = "../namespace/mod.rs"]
+mod namespace;
+mod service;

@@ -1,0 +1,176 @@
+//! `run`: the service.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+
+use crate::guest::{Guest, device, mac, wait_for};
+use crate::namespace::{in_namespace, ip, veth};
+
+/// The service, ended when the test does.
+pub(crate) struct Service(Child);
+
+impl Service {
+    pub(crate) fn start(guest: &Guest) -> Self {
+        Self::start_by(guest, Command::new(env!("CARGO_BIN_EXE_dra-guest-agent")))
+    }
+
+    pub(crate) fn start_by(guest: &Guest, mut command: Command) -> Self {
+        command.arg("run");
+        Self(guest.with_roots(command).spawn().unwrap())
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), signal).unwrap();
+    }
+
+    pub(crate) fn end(mut self) -> i32 {
+        self.signal(Signal::SIGTERM);
+        self.0.wait().unwrap().code().expect("ended by a signal")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // Ended already, or ends here.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn is_ready(guest: &Guest) -> bool {
+    guest.status().is_some_and(|status| status["ready"] == true)
+}
+
+fn names_interface(path: &Path, name: &str) -> bool {
+    fs::read_to_string(path)
+        .is_ok_and(|text| text.contains(&format!("\"interfaceName\": \"{name}\"")))
+}
+
+#[test]
+fn the_service_waits_for_the_file_and_follows_its_changes() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = Service::start(&guest);
+        wait_for("a status without attributes", || {
+            guest.status().is_some_and(|status| {
+                status["problem"]
+                    .as_str()
+                    .unwrap()
+                    .contains("no device attributes yet")
+            })
+        });
+        assert_eq!(guest.agent("check").code, 4);
+
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        wait_for("the device to be ready", || is_ready(&guest));
+        assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+
+        guest.document(&json!([device(1, "net7", &["192.0.2.5/24"])]));
+        let status = guest.path("run/dra-guest/status.json");
+        wait_for("the new name", || names_interface(&status, "net7"));
+        assert!(ip("link show net7").contains(&mac(1)));
+
+        // A writer that is cut off does not take back what stands.
+        fs::write(
+            guest.path("run/kubevirt/device-attributes.json"),
+            "{\"apiVersion\": \"dra",
+        )
+        .unwrap();
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(is_ready(&guest));
+        // A broken file is told, and does not take it back either.
+        fs::write(guest.path("run/kubevirt/device-attributes.json"), "[]").unwrap();
+        wait_for("the problem to be told", || {
+            guest
+                .status()
+                .is_some_and(|status| status["problem"].is_string())
+        });
+        let told = guest.status().unwrap();
+        assert_eq!(told["ready"], true);
+        assert!(
+            told["problem"]
+                .as_str()
+                .unwrap()
+                .contains("device-attributes.json"),
+            "{told}"
+        );
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn the_service_configures_a_device_that_comes_late() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        let service = Service::start(&guest);
+        wait_for("the first pass", || guest.status().is_some());
+        assert!(!is_ready(&guest));
+        veth("eth0", 1);
+        wait_for("the late device", || is_ready(&guest));
+        assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn an_address_that_another_host_has_is_not_ready() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["2001:db8::5/64"])]));
+        let service = Service::start(&guest);
+        // Without a carrier nobody can be asked.
+        wait_for("the device to be ready", || is_ready(&guest));
+        ip("addr add 2001:db8::5/64 dev eth0-peer nodad");
+        ip("link set eth0-peer up");
+        wait_for("the other host to be noticed", || !is_ready(&guest));
+        let told = guest.status().unwrap();
+        let seen = &told["devices"][0];
+        assert_eq!(seen["reason"], "ConfigurationFailed", "{told}");
+        assert!(
+            seen["message"]
+                .as_str()
+                .unwrap()
+                .starts_with("another host of the link has the address 2001:db8::5/64"),
+            "{told}"
+        );
+        assert!(
+            !seen["addresses"].to_string().contains("2001:db8::5"),
+            "{told}"
+        );
+        assert_eq!(service.end(), 0);
+        assert_eq!(guest.agent("apply").code, 3);
+    });
+}
+
+#[test]
+fn systemd_is_told_when_the_first_pass_is_over() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &[]), device(9, "net9", &[])]));
+        let systemd = UnixDatagram::bind(guest.path("notify")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"));
+        command.env("NOTIFY_SOCKET", guest.path("notify"));
+        let service = Service::start_by(&guest, command);
+        let mut words = [0; 4096];
+        let mut told = || {
+            let length = systemd.recv(&mut words).unwrap();
+            String::from_utf8(words[..length].trim_ascii_end().to_vec()).unwrap()
+        };
+        assert_eq!(told(), "READY=1\nSTATUS=1 of 2 devices ready");
+        assert!(ip("link show net1").contains(&mac(1)));
+        assert!(guest.status().is_some());
+        assert_eq!(service.end(), 0);
+        assert_eq!(told(), "STOPPING=1");
+    });
+}
