@@ -1,6 +1,7 @@
 #!/bin/bash
 # Builds Kubernetes' own code once, outside the tree, and prints the directory that holds the programs.
-# Usage: build.sh components    etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubelet
+# Usage: build.sh components    etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubelet,
+#                               kubectl
 #        build.sh driver        dra-driver, a DRA driver on upstream's library
 # The directory is named after what they are built from. Needs Go; downloads modules.
 set -euo pipefail
@@ -34,7 +35,7 @@ build_components() { # into
     version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
     echo "building Kubernetes $version (once, about twelve minutes on two cores)" >&2
     nice go build -trimpath -ldflags "$(version_flags "$version")" -o "$1/kubernetes" ./kubernetes
-    for name in kube-apiserver kube-scheduler kube-controller-manager kubelet; do
+    for name in kube-apiserver kube-scheduler kube-controller-manager kubelet kubectl; do
         ln -s kubernetes "$1/$name"
     done
 }

@@ -91,6 +91,19 @@ impl Cluster {
         &self.node
     }
 
+    /// `kubectl` for the user who may do everything.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn kubectl(&self) -> Result<Command> {
+        let mut command = Command::new(Components::built()?.program("kubectl")?);
+        command
+            .env("KUBECONFIG", self.write_kubeconfig(User::Admin, "kubectl")?)
+            // Not in the home of whoever runs the tests.
+            .env("KUBECACHEDIR", self.control.data("kubectl"));
+        Ok(command)
+    }
+
     /// Starts a DRA driver on the node for `devices`, a list of `{name, attributes, networkData}`. It
     /// names `cdi_devices` for each device that it prepares.
     ///

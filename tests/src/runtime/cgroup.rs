@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PREFIX: &str = "dra-guest-tests-";
 
 /// Names a cgroup, and removes it from every hierarchy at the end: a runtime that is killed leaves
-/// it behind, and podman leaves the parent in any case.
+/// it behind, and podman leaves the parent in any case. So do programs of ours that are killed: those
+/// of theirs go too.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     name: String,
@@ -23,15 +24,9 @@ impl Cgroup {
         }
     }
 
-    /// Makes it in every hierarchy, for those who expect it there. Removes those of programs that were
-    /// killed.
+    /// Makes it in every hierarchy, for those who expect it there.
     pub(crate) fn create(&self) -> io::Result<()> {
         for hierarchy in hierarchies()? {
-            for entry in fs::read_dir(&hierarchy)?.flatten() {
-                if is_left_behind(&entry.file_name().to_string_lossy()) {
-                    remove(&entry.path());
-                }
-            }
             fs::create_dir(hierarchy.join(&self.name))?;
         }
         Ok(())
@@ -47,6 +42,11 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         for hierarchy in hierarchies().unwrap_or_default() {
             remove(&hierarchy.join(&self.name));
+            for entry in fs::read_dir(&hierarchy).into_iter().flatten().flatten() {
+                if is_left_behind(&entry.file_name().to_string_lossy()) {
+                    remove(&entry.path());
+                }
+            }
         }
     }
 }

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use dra_guest_tests::cluster::{Cluster, NODE};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::process::Process;
-use dra_guest_tests::programs::static_program;
+use dra_guest_tests::programs::{static_program, workspace};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
@@ -110,17 +110,8 @@ impl Bed {
 }
 
 fn a_pod_runs(bed: &mut Bed) -> Result<()> {
-    for object in serde_saphyr::from_multiple::<Value>(include_str!("objects.yaml"))? {
-        let collection = match object["kind"].as_str() {
-            Some("DeviceClass") => "/apis/resource.k8s.io/v1/deviceclasses",
-            Some("ResourceClaimTemplate") => {
-                "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
-            }
-            Some("Pod") => "/api/v1/namespaces/default/pods",
-            kind => bail!("no collection for {kind:?}"),
-        };
-        bed.cluster.admin().create(collection, &object)?.object()?;
-    }
+    let objects = workspace().join("tests/tests/cluster/objects.yaml");
+    stdout_of(bed.cluster.kubectl()?.args(["create", "-f"]).arg(objects))?;
     wait::until("the pod runs", LIMIT, || {
         Ok((bed.get(POD)?["status"]["phase"] == "Running").then_some(()))
     })?;

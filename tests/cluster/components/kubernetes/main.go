@@ -1,5 +1,5 @@
-// kubernetes is API server, scheduler, controller manager and kubelet in one program, which is the one
-// that it is called by: most of their code is common to them, and so is the time to build it.
+// kubernetes is API server, scheduler, controller manager, kubelet and kubectl in one program, which is
+// the one that it is called by: most of their code is common to them, and so is the time to build it.
 package main
 
 import (
@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -27,8 +29,12 @@ func main() {
 		command = scheduler.NewSchedulerCommand()
 	case "kubelet":
 		command = kubelet.NewKubeletCommand(context.Background())
+	case "kubectl":
+		// It words its errors itself.
+		kubectlutil.CheckErr(cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()))
+		return
 	default:
-		fmt.Fprintf(os.Stderr, "%s: call it as kube-apiserver, kube-controller-manager, kube-scheduler or kubelet\n", name)
+		fmt.Fprintf(os.Stderr, "%s: call it as kube-apiserver, kube-controller-manager, kube-scheduler, kubelet or kubectl\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command))
