@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -14,6 +15,7 @@ use super::control_plane::ControlPlane;
 use super::user::User;
 use super::{NODE, image};
 use crate::cache::tool;
+use crate::command::stdout_of;
 use crate::process::Process;
 use crate::runtime::Cgroup;
 use crate::wait;
@@ -90,6 +92,16 @@ impl Node {
                     .map(|argument| argument.as_ref().to_owned()),
             );
         Process::start(name, Path::new("nsenter"), arguments, logs)
+    }
+
+    /// Reads a file of the node, by its path there: on a mount that the machine does not see, perhaps.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, path: &Path) -> Result<String> {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--target={}", self.init));
+        stdout_of(command.args(["--mount", "--", "cat"]).arg(path))
     }
 
     /// Its PID namespace, by the number of its inode.

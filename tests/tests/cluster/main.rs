@@ -5,12 +5,12 @@
 mod killed;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::cluster::{Cluster, NODE};
+use dra_guest_tests::cluster::{Cluster, NODE, ServiceAccount};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::process::Process;
 use dra_guest_tests::programs::{static_program, workspace};
@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         &[
             ("a_pod_with_a_claim_runs_on_the_node", a_pod_runs),
             ("its_vm_mount_has_the_document", the_document),
+            (
+                "a_token_of_the_kubelets_is_good_for_the_nodes_claims",
+                a_token_of_the_kubelets,
+            ),
             ("an_ended_pod_leaves_no_cdi_spec", an_ended_pod),
             (
                 "a_killed_test_leaves_nothing_running",
@@ -110,6 +114,12 @@ impl Bed {
 }
 
 fn a_pod_runs(bed: &mut Bed) -> Result<()> {
+    let rule = |resource: &str, verb: &str| json!({"apiGroups": ["resource.k8s.io"], "resources": [resource], "verbs": [verb]});
+    let rules = [
+        rule("resourceclaims/status", "patch"),
+        rule("resourceclaims/driver", "associated-node:patch"),
+    ];
+    ServiceAccount::create(bed.cluster.admin(), "writer", &rules)?;
     let objects = workspace().join("tests/tests/cluster/objects.yaml");
     stdout_of(bed.cluster.kubectl()?.args(["create", "-f"]).arg(objects))?;
     wait::until("the pod runs", LIMIT, || {
@@ -167,6 +177,40 @@ fn the_document(bed: &mut Bed) -> Result<()> {
             "ipAddresses": ["192.0.2.5/24", "2001:db8::5/64"],
         })
     );
+    Ok(())
+}
+
+/// A token that the kubelet got for a pod says which node that is on, and so the API server lets its
+/// holder write devices of this node's claims with `associated-node:patch` alone.
+fn a_token_of_the_kubelets(bed: &mut Bed) -> Result<()> {
+    let pod = bed.get(POD)?;
+    let uid = pod["metadata"]["uid"].as_str().context("the pod's uid")?;
+    let volume = "volumes/kubernetes.io~projected/token/token";
+    let path = Path::new("/var/lib/kubelet/pods").join(uid).join(volume);
+    let token = bed.cluster.node().read(&path)?;
+    let claim = bed.claim()?;
+    let name = claim["metadata"]["name"].as_str().context("its name")?;
+    let condition = json!({
+        "type": "dra-guest/Ready", "status": "True", "reason": "Configured", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let device = json!({
+        "driver": DRIVER, "pool": NODE, "device": "0000-3b-02-1", "conditions": [condition],
+    });
+    let written = bed
+        .cluster
+        .admin()
+        .with_token(&token)
+        .apply(
+            &format!("{CLAIMS}/{name}/status"),
+            "dra-guest-relay",
+            &json!({
+                "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+                "metadata": {"name": name}, "status": {"devices": [device]},
+            }),
+        )?
+        .object()?;
+    assert_eq!(written["status"]["devices"], json!([device]));
     Ok(())
 }
 
