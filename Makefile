@@ -21,7 +21,8 @@ build: ## Build the static release programs, hook and agent for x86-64 and aarch
 demo: setup ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo
 
-test: setup lint build ## Run every test, with real runtimes and guests (root)
+test: setup lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
+	@tests/setup/setup.sh cluster
 	cargo test --locked --workspace --no-fail-fast
 
 lint: setup ## Check format, lints, documentation, licences and sources

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Brings a Debian machine to where the tests and the demo run. Says nothing when it is there.
-# Usage: setup.sh test|bench
+# Usage: setup.sh test|cluster|bench
 set -euo pipefail
 
 directory=$(dirname "$0")
@@ -10,9 +10,15 @@ if ! command -v cargo >/dev/null; then
     echo "setup.sh: cargo is missing: install rustup; it fetches the toolchain of rust-toolchain.toml" >&2
     exit 1
 fi
-if [ "$purpose" = bench ] && ! command -v go >/dev/null; then
-    echo "setup.sh: go is missing: the benchmark compares with nvidia-cdi-hook, a Go program" >&2
+if [ "$purpose" != test ] && ! command -v go >/dev/null; then
+    echo "setup.sh: go is missing: install Go 1.26 or later, Kubernetes, containerd and the hook that the" \
+        "benchmark compares with are Go programs" >&2
     exit 1
 fi
 "$directory/packages.sh"
 "$directory/tools.sh" "$purpose"
+if [ "$purpose" = cluster ]; then
+    for what in components driver; do
+        "$directory/../cluster/build.sh" "$what" >/dev/null
+    done
+fi
