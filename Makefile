@@ -11,31 +11,33 @@ help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
-	@tests/setup/setup.sh test
+	@tests/setup/setup.sh guest lint cluster bench
 
 build: ## Build the static release programs, hook and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
 
-demo: setup ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
+demo: ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
+	@tests/setup/setup.sh guest
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo
 
-test: setup lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
-	@tests/setup/setup.sh cluster
+test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
+	@tests/setup/setup.sh guest cluster
 	cargo test --locked --workspace --no-fail-fast
 
-lint: setup ## Check format, lints, documentation, licences and sources
+lint: ## Check format, lints, documentation, licences and sources
+	@tests/setup/setup.sh lint
 	cargo fmt --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --workspace --no-deps --document-private-items
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check bans licenses sources
 
-advisories: setup ## Check dependencies for known vulnerabilities (fetches RustSec's database)
+advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's database)
+	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
 bench: ## Measure against peers: nvidia-cdi-hook, a script of jq and ip (root, Go)
-	@tests/setup/setup.sh test
 	@tests/setup/setup.sh bench
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 
