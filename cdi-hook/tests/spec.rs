@@ -107,3 +107,22 @@ fn whatever_is_given_reaches_the_hook_as_it_was_given() {
             .contains("standard input is empty")
     );
 }
+
+#[test]
+fn a_spec_that_cannot_be_written_is_exit_code_1() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_dra-cdi-hook"))
+        .arg("spec")
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "dra-cdi-hook: error: the CDI spec cannot be written to standard output: No space left on \
+         device (os error 28)\n"
+    );
+}

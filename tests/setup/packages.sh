@@ -9,6 +9,8 @@ packages=(
     qemu-system-x86 debootstrap debian-archive-keyring busybox-static cpio e2fsprogs xz-utils
     # container
     podman runc crun
+    # cluster
+    containernetworking-plugins openssl
     # network namespaces, benchmarks
     iproute2 jq musl-tools strace util-linux systemd
 )

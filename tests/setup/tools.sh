@@ -1,10 +1,10 @@
 #!/bin/bash
 # Builds the tools of tools.txt that are not there yet, each once, outside the tree.
-# Usage: tools.sh test|bench       builds those of the purpose
-#        tools.sh path PROGRAM    prints where the program is
+# Usage: tools.sh test|bench|cluster    builds those of the purpose
+#        tools.sh path PROGRAM         prints where the program is
 set -euo pipefail
 
-purpose=${1:?for whom: test or bench; or path}
+purpose=${1:?for whom: test, bench or cluster; or path}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dra-guest/tools
 list=$(dirname "$0")/tools.txt
 

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod cache;
+pub mod cluster;
 pub mod command;
 pub mod guest;
 pub mod process;

@@ -49,6 +49,11 @@ impl Process {
         })
     }
 
+    /// Its process ID.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Fails when the program has ended, with the end of its log.
     ///
     /// # Errors

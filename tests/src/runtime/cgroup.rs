@@ -1,11 +1,15 @@
 //! A cgroup of the test's own, removed with everything below it.
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+const PREFIX: &str = "dra-guest-tests-";
+
 /// Names a cgroup, and removes it from every hierarchy at the end: a runtime that is killed leaves
-/// it behind, and podman leaves the parent in any case.
+/// it behind, and podman leaves the parent in any case. So do programs of ours that are killed: those
+/// of theirs go too.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     name: String,
@@ -16,8 +20,16 @@ impl Cgroup {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         Self {
-            name: format!("dra-guest-tests-{}-{number}", std::process::id()),
+            name: format!("{PREFIX}{}-{number}", std::process::id()),
         }
+    }
+
+    /// Makes it in every hierarchy, for those who expect it there.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        for hierarchy in hierarchies()? {
+            fs::create_dir(hierarchy.join(&self.name))?;
+        }
+        Ok(())
     }
 
     /// Its path from the root of a hierarchy.
@@ -28,12 +40,40 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        let top = Path::new("/sys/fs/cgroup");
-        remove(&top.join(&self.name));
-        for hierarchy in fs::read_dir(top).into_iter().flatten().flatten() {
-            remove(&hierarchy.path().join(&self.name));
+        for hierarchy in hierarchies().unwrap_or_default() {
+            remove(&hierarchy.join(&self.name));
+            for entry in fs::read_dir(&hierarchy).into_iter().flatten().flatten() {
+                if is_left_behind(&entry.file_name().to_string_lossy()) {
+                    remove(&entry.path());
+                }
+            }
         }
     }
+}
+
+/// The roots of the machine's cgroup trees: one, or one a controller and maybe that one beside them.
+fn hierarchies() -> io::Result<Vec<PathBuf>> {
+    let top = PathBuf::from("/sys/fs/cgroup");
+    if top.join("cgroup.controllers").exists() {
+        return Ok(vec![top]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(top)? {
+        let entry = entry?;
+        // Links are other names of those that are controlled together.
+        if entry.file_type()?.is_dir() {
+            found.push(entry.path());
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a cgroup of that name is one of ours, and the program that made it has ended.
+fn is_left_behind(name: &str) -> bool {
+    let number = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split('-').next());
+    number.is_some_and(|number| !Path::new("/proc").join(number).exists())
 }
 
 /// Removes a cgroup and those below it; what is not there needs no removal.

@@ -13,6 +13,7 @@ mod private;
 mod tree;
 
 pub use bundle::{Bundle, OciRuntime};
+pub(crate) use cgroup::Cgroup;
 pub use image::busybox_root;
 pub use mount::BindMount;
 pub use podman::PodmanRun;

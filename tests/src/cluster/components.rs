@@ -1,0 +1,82 @@
+//! Where the programs of a cluster are: those that a user has, or those that `cluster/build.sh` builds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::programs::workspace;
+
+/// A directory with programs of Kubernetes.
+#[derive(Debug, Clone)]
+pub struct Components {
+    directory: PathBuf,
+}
+
+impl Components {
+    /// etcd and the API server: those in the directory that `KUBEBUILDER_ASSETS` names, where it is
+    /// set; else those of [`Components::built`].
+    ///
+    /// # Errors
+    /// When that directory lacks one, or the build fails.
+    pub fn of_control_plane() -> Result<Self> {
+        let name = "KUBEBUILDER_ASSETS";
+        let Some(directory) = std::env::var_os(name).filter(|value| !value.is_empty()) else {
+            return Self::built();
+        };
+        let found = Self {
+            directory: PathBuf::from(directory),
+        };
+        for program in ["etcd", "kube-apiserver"] {
+            found
+                .program(program)
+                .with_context(|| format!("the environment variable {name}"))?;
+        }
+        Ok(found)
+    }
+
+    /// All programs of a node, from the cache: they are built at the first use, which takes about a
+    /// quarter of an hour on two cores.
+    ///
+    /// # Errors
+    /// When the build fails; its own words are on standard error.
+    pub fn built() -> Result<Self> {
+        script(&workspace().join("tests/cluster/build.sh"), &["components"])
+    }
+
+    /// A DRA driver on upstream's library, built like the others.
+    ///
+    /// # Errors
+    /// See [`Components::built`].
+    pub fn driver() -> Result<PathBuf> {
+        script(&workspace().join("tests/cluster/build.sh"), &["driver"])?.program("dra-driver")
+    }
+
+    /// The program of that name.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn program(&self, name: &str) -> Result<PathBuf> {
+        let path = self.directory.join(name);
+        if !path.is_file() {
+            bail!("{} is not there", path.display());
+        }
+        Ok(path)
+    }
+}
+
+/// Runs a script that prints a directory.
+fn script(script: &Path, arguments: &[&str]) -> Result<Components> {
+    let output = Command::new(script)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{} cannot be started", script.display()))?;
+    if !output.status.success() {
+        bail!("{} failed: its words are above", script.display());
+    }
+    let directory = String::from_utf8(output.stdout).context("the directory of the programs")?;
+    Ok(Components {
+        directory: PathBuf::from(directory.trim()),
+    })
+}

@@ -1,0 +1,24 @@
+//! Kubernetes' own components as a test bed: a control plane, a node, and clients. Needs root for the node.
+
+mod client;
+mod components;
+mod control_plane;
+mod image;
+mod node;
+mod port;
+mod service_account;
+mod state;
+mod user;
+mod whole;
+
+pub use client::{Answer, Client};
+pub use components::Components;
+pub use control_plane::ControlPlane;
+pub use image::IMAGE;
+pub use node::Node;
+pub use service_account::ServiceAccount;
+pub use user::User;
+pub use whole::Cluster;
+
+/// The name of the one node.
+pub const NODE: &str = "worker-0";
