@@ -9,16 +9,18 @@
     unreachable_pub
 )]
 
+mod door;
 mod node;
 mod objects;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::cluster::{ControlPlane, ServiceAccount};
+use dra_guest_tests::cluster::{ControlPlane, ServiceAccount, User};
 use dra_guest_tests::suite::{self, Shared};
 use serde_json::{Value, json};
 
+use door::Door;
 use node::{Node, report};
 use objects::{CLAIMS, DRIVER};
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
             ),
             ("a_reused_cid_inherits_nothing", a_reused_cid),
             ("silence_and_the_end_of_a_guest", silence),
+            ("an_api_server_that_is_away_gets_the_newest_word", away),
         ],
     )
 }
@@ -176,6 +179,42 @@ fn silence(control: &mut ControlPlane) -> Result<()> {
     node.end_pod("vm-d")?;
     guest.wait_for_end()?;
     Ok(())
+}
+
+fn away(control: &mut ControlPlane) -> Result<()> {
+    let rules = [rules(), vec![driver_rule()]].concat();
+    let account = ServiceAccount::create(control.admin(), "relay-e", &rules)?;
+    let mut config = control.kubeconfig(User::Admin);
+    let server = &mut config["clusters"][0]["cluster"]["server"];
+    let (host, port) = server.as_str().unwrap().rsplit_once(':').unwrap();
+    let door = Door::before(port.parse()?)?;
+    *server = format!("{host}:{}", door.port).into();
+    let node = Node::start_with(control, "node-e", &account, &[], config)?;
+    node.claim("nic-e")?;
+    node.vm("vm-e", 5, &["nic-e"])?;
+    let mut guest = node.guest()?;
+    assert_eq!(guest.report(1, &report("nic-e"))?, json!(null));
+
+    door.shut();
+    for (sequence, reason) in [(2, "Pending"), (3, "Ambiguous"), (4, "DeviceNotFound")] {
+        let mut device = report("nic-e");
+        device["ready"] = json!(false);
+        device["reason"] = json!(reason);
+        let problems = guest.report(sequence, &device)?;
+        assert!(
+            problems[0]
+                .as_str()
+                .unwrap()
+                .contains("cannot be written now"),
+            "{problems}"
+        );
+    }
+    node.wait_for_condition("nic-e", "True", "Configured")?;
+    door.open();
+    // The guest says nothing more.
+    node.wait_for_condition("nic-e", "False", "DeviceNotFound")?;
+    assert_eq!(guest.report(5, &report("nic-e"))?, json!(null));
+    node.wait_for_condition("nic-e", "True", "Configured")
 }
 
 /// The claim at its place in the API.

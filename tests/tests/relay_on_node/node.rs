@@ -33,9 +33,20 @@ impl<'a> Node<'a> {
         account: &ServiceAccount,
         arguments: &[&str],
     ) -> Result<Self> {
+        let config = control.kubeconfig(User::Admin);
+        Self::start_with(control, name, account, arguments, config)
+    }
+
+    /// The same, with the API server's place from a kubeconfig.
+    pub fn start_with(
+        control: &'a ControlPlane,
+        name: &str,
+        account: &ServiceAccount,
+        arguments: &[&str],
+        mut config: Value,
+    ) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let kubeconfig = directory.path().join("kubeconfig");
-        let mut config = control.kubeconfig(User::Admin);
         config["users"][0]["user"]["token"] = account.token_on_node(name)?.into();
         fs::write(&kubeconfig, config.to_string())?;
         let socket = directory.path().join("vm5");
