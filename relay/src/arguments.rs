@@ -8,9 +8,11 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use device_attributes::Name;
 use tracing::level_filters::LevelFilter;
 
 use crate::configuration::Guest;
+use crate::guest_socket::GuestSocket;
 
 /// Puts on ResourceClaims what guests report of their devices
 ///
@@ -20,6 +22,9 @@ use crate::configuration::Guest;
 /// heard of the guest. Everything else in a claim stays as it is.
 ///
 /// A guest is known by its vsock CID and can speak of its own claims only, whatever it says.
+///
+/// With --claims the claims are files in a directory. With --node-name they are objects of a Kubernetes API
+/// server, and the guests are the VMs of KubeVirt on that node.
 #[derive(Debug, Parser)]
 #[command(
     name = "dra-guest-relay",
@@ -34,6 +39,9 @@ Examples:
   A guest whose vsock is served by the kernel (vhost_vsock), with two claims:
     dra-guest-relay --claims ./claims --guest cid=7,claim=default/nic,claim=default/gpu
 
+  The VMs of a Kubernetes node, in a pod of a DaemonSet whose spec.nodeName is in $NODE_NAME:
+    dra-guest-relay --node-name $NODE_NAME
+
 Files in the directory are read anew for each report, so they may be added, changed and removed at any time. They are
 replaced whole, only when something changed; key order, mode and owner stay, comments in YAML do not.
 
@@ -44,16 +52,45 @@ pub struct Arguments {
     ///
     /// Each file holds objects of resource.k8s.io/v1; other kinds are passed over. Subdirectories and
     /// hidden files are not looked at.
-    #[arg(long, value_name = "DIR")]
-    pub claims: PathBuf,
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "node_name",
+        conflicts_with = "node_name"
+    )]
+    pub claims: Option<PathBuf>,
 
     /// A guest, and the claims that it may speak of: cid=CID[,socket=PATH],claim=NAMESPACE/NAME[,claim=…]
     ///
     /// With socket=PATH the guest's vsock is served by a vhost-device-vsock with uds-path=PATH: the relay
     /// listens on the UNIX socket PATH_10739 (mode 0600), and whoever connects there is this guest. Without it the
     /// guest is expected on AF_VSOCK port 10739, with this CID. Give the option once for each guest.
-    #[arg(long = "guest", value_name = "GUEST", required = true)]
+    #[arg(
+        long = "guest",
+        value_name = "GUEST",
+        required_unless_present = "node_name",
+        conflicts_with = "node_name"
+    )]
     pub guests: Vec<Guest>,
+
+    /// Serve the VMs of KubeVirt on this Kubernetes node; their claims are those of the API server
+    ///
+    /// The relay watches the node's virt-launcher pods and VirtualMachineInstances, and knows a guest by
+    /// its status.VSOCKCID. It reaches the API server with the service account of its own pod.
+    #[arg(long, value_name = "NAME")]
+    pub node_name: Option<Name>,
+
+    /// With --node-name: reach the API server as this file says, with its current context
+    #[arg(long, value_name = "FILE", requires = "node_name")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// With --node-name: where the guest with this CID connects: cid=CID,socket=PATH
+    ///
+    /// For a node whose guests' vsock is served by vhost-device-vsock with uds-path=PATH instead of the
+    /// kernel: the relay listens on PATH_10739 (mode 0600), and then not on AF_VSOCK. Which VM has the CID, and so
+    /// which claims, still comes from the API server. Give the option once for each guest.
+    #[arg(long = "guest-socket", value_name = "SOCKET", requires = "node_name")]
+    pub guest_sockets: Vec<GuestSocket>,
 
     /// Seconds of silence after which a guest's devices become Unknown, with reason AgentLost
     ///

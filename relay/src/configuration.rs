@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use device_attributes::report::PORT;
@@ -27,11 +27,7 @@ impl Guest {
     /// Where the relay has to listen for this guest: vhost-device-vsock carries a connection of
     /// the guest to port N of the host to `<uds-path>_N`.
     pub fn listen_path(&self) -> Option<PathBuf> {
-        self.socket.as_ref().map(|socket| {
-            let mut path = OsString::from(socket);
-            path.push(format!("_{PORT}"));
-            PathBuf::from(path)
-        })
+        self.socket.as_deref().map(listen_path)
     }
 }
 
@@ -50,24 +46,12 @@ impl FromStr for Guest {
             };
             match key {
                 "cid" => {
-                    let number: u32 = value.parse().map_err(|_| not_a_cid(value))?;
-                    if !(3..u32::MAX).contains(&number) {
-                        return Err(not_a_cid(value));
-                    }
-                    if cid.replace(number).is_some() {
+                    if cid.replace(parse_cid(value)?).is_some() {
                         return Err("cid stands twice".to_owned());
                     }
                 }
                 "socket" => {
-                    if value.is_empty()
-                        || value.len() + format!("_{PORT}").len() > SOCKET_PATH_BYTES
-                    {
-                        return Err(format!(
-                            "socket {value:?} does not work: with _{PORT} at its end it has to have 1 to \
-                             {SOCKET_PATH_BYTES} bytes, as unix(7) bounds it"
-                        ));
-                    }
-                    if socket.replace(PathBuf::from(value)).is_some() {
+                    if socket.replace(parse_socket(value)?).is_some() {
                         return Err("socket stands twice".to_owned());
                     }
                 }
@@ -96,8 +80,40 @@ impl FromStr for Guest {
     }
 }
 
-fn not_a_cid(value: &str) -> String {
-    format!("cid {value:?} is not the CID of a guest: a number from 3 to 4294967294 is expected")
+/// Reads the CID of a guest (vsock(7): those below 3 are not).
+///
+/// # Errors
+/// A sentence: it is none.
+pub fn parse_cid(text: &str) -> Result<u32, String> {
+    let cid = text.parse().ok();
+    cid.filter(|cid| (3..u32::MAX).contains(cid))
+        .ok_or_else(|| {
+            format!(
+                "cid {text:?} is not the CID of a guest: a number from 3 to 4294967294 is expected"
+            )
+        })
+}
+
+/// Reads the `uds-path` of a vhost-device-vsock.
+///
+/// # Errors
+/// A sentence: nobody can listen beside it.
+pub fn parse_socket(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if text.is_empty() || listen_path(&path).as_os_str().len() > SOCKET_PATH_BYTES {
+        return Err(format!(
+            "socket {text:?} does not work: with _{PORT} at its end it has to have 1 to {SOCKET_PATH_BYTES} bytes, \
+             as unix(7) bounds it"
+        ));
+    }
+    Ok(path)
+}
+
+/// Where connections of the guest with this `uds-path` to [`PORT`] of the host arrive.
+pub fn listen_path(socket: &Path) -> PathBuf {
+    let mut path = OsString::from(socket);
+    path.push(format!("_{PORT}"));
+    PathBuf::from(path)
 }
 
 /// Holds the guests against each other.

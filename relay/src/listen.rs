@@ -1,6 +1,5 @@
 //! Who connects: UNIX sockets of one guest each, and `AF_VSOCK` with the peer's CID.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -14,12 +13,13 @@ use tokio::time::sleep;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 use tracing::warn;
 
-use crate::connection::Stream;
-use crate::guest::Connections;
 use crate::rate::Rate;
+use crate::roster::Roster;
 
 /// A pause after a failed accept: what the system is short of does not come back by asking at once.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+const NOBODY: &str = "connection closed: no guest with claims has this CID";
 
 /// Why the relay cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +43,8 @@ pub enum ListenError {
     },
     /// The operating system's answer.
     #[error(
-        "the relay cannot listen on vsock port {PORT}: {0}; a guest without \"socket=\" in its --guest is expected \
-         there. Load the kernel module vhost_vsock, end the program that has the port, or name the guest's socket"
+        "the relay cannot listen on vsock port {PORT}: {0}; guests for whom no \"socket=\" is given are \
+         expected there. Load the kernel module vhost_vsock, end the program that has the port, or name the guests' sockets"
     )]
     Vsock(io::Error),
 }
@@ -94,11 +94,16 @@ impl UnixSocket {
         })
     }
 
-    /// Hands every connection to the one guest of this socket, for as long as the relay runs.
-    pub async fn serve(self, guest: Arc<Connections>) {
+    /// Hands every connection to the guest with the CID of this socket, for as long as the relay runs.
+    pub async fn serve(self, cid: u32, guests: Arc<Roster>) {
+        let mut log = Rate::new(Duration::from_secs(1), 10);
         loop {
             match self.listener.accept().await {
-                Ok((stream, _)) => guest.put(Box::new(stream)),
+                Ok((stream, _)) => {
+                    if !guests.deliver(cid, Box::new(stream)) && log.try_take() {
+                        warn!(cid, "{}: {NOBODY}", self.path.display());
+                    }
+                }
                 Err(error) => {
                     warn!(
                         "{}: a connection cannot be taken: {error}",
@@ -139,56 +144,22 @@ impl Vsock {
             .map_err(ListenError::Vsock)
     }
 
-    /// Hands every connection to the guest of its CID, for as long as the relay runs.
-    pub async fn serve(self, guests: HashMap<u32, Arc<Connections>>) {
+    /// Hands every connection to the guest of its CID, for as long as the relay runs. Nobody else is
+    /// listened to.
+    pub async fn serve(self, guests: Arc<Roster>) {
         let mut log = Rate::new(Duration::from_secs(1), 10);
         loop {
             match self.0.accept().await {
-                Ok((stream, peer)) => deliver(&guests, peer.cid(), stream, &mut log),
+                Ok((stream, peer)) => {
+                    if !guests.deliver(peer.cid(), Box::new(stream)) && log.try_take() {
+                        warn!(cid = peer.cid(), "vsock: {NOBODY}");
+                    }
+                }
                 Err(error) => {
                     warn!("vsock: a connection cannot be taken: {error}");
                     sleep(AFTER_FAILURE).await;
                 }
             }
         }
-    }
-}
-
-/// Gives a connection to the guest of its CID. Nobody else is listened to.
-fn deliver<S: Stream + 'static>(
-    guests: &HashMap<u32, Arc<Connections>>,
-    cid: u32,
-    stream: S,
-    log: &mut Rate,
-) {
-    if let Some(guest) = guests.get(&cid) {
-        guest.put(Box::new(stream));
-    } else if log.try_take() {
-        warn!(cid, "connection closed: no --guest has this CID on vsock");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::io::AsyncReadExt as _;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_stranger_is_closed_and_a_guest_is_delivered() {
-        let guests = HashMap::from([(5, Arc::new(Connections::new()))]);
-        let mut log = Rate::new(Duration::from_secs(1), 10);
-        let (mut stranger, theirs) = tokio::io::duplex(64);
-        deliver(&guests, 6, theirs, &mut log);
-        assert_eq!(stranger.read(&mut [0; 8]).await.unwrap(), 0);
-
-        let (mut older, theirs) = tokio::io::duplex(64);
-        deliver(&guests, 5, theirs, &mut log);
-        let (newer, theirs) = tokio::io::duplex(64);
-        deliver(&guests, 5, theirs, &mut log);
-        // Nobody has taken the older one yet: it gives way to the newer.
-        assert_eq!(older.read(&mut [0; 8]).await.unwrap(), 0);
-        drop(newer);
-        assert_eq!(guests[&5].take().await.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

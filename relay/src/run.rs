@@ -1,22 +1,15 @@
-//! From the command line to the end: sets up the listeners and the guests' tasks, and waits for a signal.
+//! From the command line to the end: starts what the command line asks for, and waits for a signal.
 
-use std::collections::HashMap;
 use std::io::Write as _;
-use std::sync::Arc;
 use std::time::Duration;
 
-use device_attributes::report::PORT;
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use crate::arguments::Arguments;
-use crate::claim_files::ClaimFiles;
-use crate::configuration;
-use crate::guest::{self, Connections};
-use crate::listen::{UnixSocket, Vsock};
-use crate::replace;
+use crate::{serve_claim_files, serve_node};
 
 /// Why the relay ends before it is told to.
 #[derive(Debug, thiserror::Error)]
@@ -38,9 +31,19 @@ impl Failure {
         }
     }
 
-    fn other(error: impl std::fmt::Display) -> Self {
+    /// A failure in the words of an error.
+    pub fn other(error: impl std::fmt::Display) -> Self {
         Self::Other(error.to_string())
     }
+}
+
+/// What is at work, and where it listens.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// Tasks that never end.
+    pub tasks: JoinSet<()>,
+    /// The places, in words.
+    pub listening: Vec<String>,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -48,53 +51,32 @@ impl Failure {
 /// # Errors
 /// What keeps the relay from running, as a sentence.
 pub async fn run(arguments: Arguments) -> Result<(), Failure> {
-    configuration::check(&arguments.guests).map_err(Failure::Configuration)?;
-    if !arguments.claims.is_dir() {
-        return Err(Failure::Configuration(format!(
-            "--claims {}: this is not a directory: name the one that holds the ResourceClaim files",
-            arguments.claims.display()
-        )));
-    }
     let mut terminate = signal_of(SignalKind::terminate())?;
     let mut interrupt = signal_of(SignalKind::interrupt())?;
     // Nobody else may ever connect to a guest's socket: who does is the guest.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
 
-    let store = survey(&arguments).await?;
     let lost_after = Duration::from_secs(arguments.lost_after.into());
-    let mut tasks = JoinSet::new();
-    let mut on_vsock = HashMap::new();
-    let mut listening = Vec::new();
-    for guest in arguments.guests {
-        let connections = Arc::new(Connections::new());
-        if let Some(path) = guest.listen_path() {
-            let socket = UnixSocket::bind(&path).map_err(Failure::other)?;
-            listening.push(format!("{} for CID {}", path.display(), guest.cid));
-            tasks.spawn(socket.serve(Arc::clone(&connections)));
-        } else {
-            on_vsock.insert(guest.cid, Arc::clone(&connections));
+    let mut work = match (arguments.claims, arguments.node_name) {
+        (Some(directory), None) => {
+            serve_claim_files::start(directory, arguments.guests, lost_after).await?
         }
-        tasks.spawn(guest::serve(
-            guest,
-            connections,
-            Arc::clone(&store),
-            lost_after,
-        ));
-    }
-    if !on_vsock.is_empty() {
-        let vsock = Vsock::bind().map_err(Failure::other)?;
-        let mut cids: Vec<u32> = on_vsock.keys().copied().collect();
-        cids.sort_unstable();
-        let cids: Vec<String> = cids.iter().map(ToString::to_string).collect();
-        listening.push(format!("vsock port {PORT} for CID {}", cids.join(", ")));
-        tasks.spawn(vsock.serve(on_vsock));
-    }
-    announce(&listening);
+        (None, Some(node)) => {
+            let sockets = arguments.guest_sockets;
+            serve_node::start(node, arguments.kubeconfig.as_deref(), sockets, lost_after).await?
+        }
+        _ => {
+            return Err(Failure::Configuration(
+                "one of --claims and --node-name is needed, and not both".to_owned(),
+            ));
+        }
+    };
+    announce(&work.listening);
 
     tokio::select! {
         _ = terminate.recv() => info!("SIGTERM: the relay ends"),
         _ = interrupt.recv() => info!("SIGINT: the relay ends"),
-        ended = tasks.join_next() => {
+        ended = work.tasks.join_next() => {
             let why = match ended {
                 Some(Err(error)) => error.to_string(),
                 Some(Ok(())) | None => "it came to its end".to_owned(),
@@ -103,41 +85,13 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     notify(NotifyState::Stopping);
-    // A write that is under way is finished when the runtime ends.
-    tasks.shutdown().await;
+    // A write of a file that is under way is finished when the runtime ends.
+    work.tasks.shutdown().await;
     Ok(())
 }
 
 fn signal_of(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::Other(format!("signals cannot be received: {error}")))
-}
-
-/// Opens the store, and says what is in it and what is missing.
-async fn survey(arguments: &Arguments) -> Result<Arc<ClaimFiles>, Failure> {
-    for path in replace::remove_unfinished(&arguments.claims)
-        .map_err(|error| Failure::Other(format!("{}: {error}", arguments.claims.display())))?
-    {
-        warn!(
-            "{}: removed, an earlier relay has not finished it",
-            path.display()
-        );
-    }
-    let store = ClaimFiles::new(arguments.claims.clone());
-    let (claims, problems) = store.survey().await.map_err(Failure::other)?;
-    for problem in problems {
-        warn!("{problem}");
-    }
-    for guest in &arguments.guests {
-        for claim in guest.claims.iter().filter(|claim| !claims.contains(claim)) {
-            warn!(
-                cid = guest.cid,
-                %claim,
-                "no file in {} holds this claim yet",
-                arguments.claims.display()
-            );
-        }
-    }
-    Ok(Arc::new(store))
 }
 
 /// Says that the relay is ready: to whoever reads its output, and to systemd.

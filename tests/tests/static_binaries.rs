@@ -6,11 +6,12 @@ use std::process::Command;
 
 use dra_guest_tests::programs::static_program;
 
-/// The most bytes of each: the hook is started for every container, the agent is in every image.
+/// The most bytes of each: the hook is started for every container, the agent is in every image, and the relay
+/// speaks TLS and HTTP/2 with an API server.
 const BYTES: [(&str, u64); 3] = [
     ("dra-cdi-hook", 1_000_000),
     ("dra-guest-agent", 2_500_000),
-    ("dra-guest-relay", 2_500_000),
+    ("dra-guest-relay", 5_500_000),
 ];
 
 #[test]

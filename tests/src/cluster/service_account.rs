@@ -90,6 +90,14 @@ impl ServiceAccount {
     /// # Errors
     /// See [`ServiceAccount::create`].
     pub fn on_node(&self, node: &str) -> Result<Client> {
+        Ok(self.admin.with_token(&self.token_on_node(node)?))
+    }
+
+    /// The token of [`ServiceAccount::on_node`].
+    ///
+    /// # Errors
+    /// See [`ServiceAccount::create`].
+    pub fn token_on_node(&self, node: &str) -> Result<String> {
         let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}});
         let answer = self.admin.create("/api/v1/nodes", &object)?;
         if answer.status != 409 {
@@ -121,10 +129,10 @@ impl ServiceAccount {
     /// # Errors
     /// See [`ServiceAccount::create`].
     pub fn anywhere(&self) -> Result<Client> {
-        self.request_token(&Value::Null)
+        Ok(self.admin.with_token(&self.request_token(&Value::Null)?))
     }
 
-    fn request_token(&self, bound_to: &Value) -> Result<Client> {
+    fn request_token(&self, bound_to: &Value) -> Result<String> {
         let path = format!(
             "/api/v1/namespaces/default/serviceaccounts/{}/token",
             self.name
@@ -134,10 +142,10 @@ impl ServiceAccount {
             "spec": {"audiences": [], "expirationSeconds": 3600, "boundObjectRef": bound_to},
         });
         let answer = self.admin.create(&path, &request)?.object()?;
-        let token = answer
+        answer
             .pointer("/status/token")
             .and_then(Value::as_str)
-            .context("the TokenRequest has no token")?;
-        Ok(self.admin.with_token(token))
+            .map(str::to_owned)
+            .context("the TokenRequest has no token")
     }
 }

@@ -1,0 +1,241 @@
+//! Watches the virt-launcher pods and the VMs of one node, and keeps a task for each guest that has claims.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_attributes::Name;
+use futures_util::StreamExt as _;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Config, Event, watcher};
+use kube::{Api, Client, Resource};
+use tokio::task::AbortHandle;
+use tracing::{debug, info, warn};
+
+use super::claims::ApiClaims;
+use super::index::{Entry, Guest, Index, Kind, Touched};
+use super::objects::{self, PodObject, VmObject};
+use super::refusal::{self, Right};
+use crate::configuration;
+use crate::guest::{self, Connections};
+use crate::roster::Roster;
+
+/// The node's guests at work.
+pub struct Node {
+    /// The API server.
+    pub client: Client,
+    /// The node's name.
+    pub name: Name,
+    /// Where the listeners look for guests.
+    pub roster: Arc<Roster>,
+    /// After how much silence an agent is lost.
+    pub lost_after: Duration,
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The guests that have a task, and why others have none.
+#[derive(Debug)]
+struct Guests {
+    roster: Arc<Roster>,
+    store: Arc<ApiClaims>,
+    lost_after: Duration,
+    tasks: HashMap<u32, (Guest, AbortHandle)>,
+    problems: BTreeMap<u32, Vec<String>>,
+}
+
+/// One watch: what a list that is under way has had, and the last error.
+#[derive(Debug)]
+struct Watch {
+    kind: Kind,
+    right: Right,
+    listed: Option<HashSet<Name>>,
+    last_error: Option<String>,
+}
+
+impl Node {
+    /// Watches for as long as the relay runs.
+    pub async fn watch(self) {
+        let pods = Api::<PodObject>::all_with(self.client.clone(), &objects::pods());
+        // A pod that has ended keeps its name and its claims' names, and has no guest any more.
+        let of_node = format!(
+            "spec.nodeName={},status.phase!=Succeeded,status.phase!=Failed",
+            self.name
+        );
+        let config = Config::default()
+            .fields(&of_node)
+            .labels("kubevirt.io=virt-launcher,kubevirt.io/created-by");
+        let mut pods = pin!(watcher(pods, config).default_backoff());
+        let vms = Api::<VmObject>::all_with(self.client.clone(), &objects::vms());
+        let config = Config::default().labels(&format!("kubevirt.io/nodeName={}", self.name));
+        let mut vms = pin!(watcher(vms, config).default_backoff());
+
+        let verbs = "\"list\", \"watch\"";
+        let mut pod_watch = Watch::new(Kind::Pod, Right("", "pods", verbs));
+        let mut vm_watch = Watch::new(
+            Kind::Vm,
+            Right("kubevirt.io", "virtualmachineinstances", verbs),
+        );
+        let mut index = Index::default();
+        let mut guests = Guests {
+            store: Arc::new(ApiClaims::new(self.client)),
+            roster: self.roster,
+            lost_after: self.lost_after,
+            tasks: HashMap::new(),
+            problems: BTreeMap::new(),
+        };
+        loop {
+            // Neither stream ends.
+            let touched = tokio::select! {
+                Some(event) = pods.next() => pod_watch.take(event, objects::pod, &mut index),
+                Some(event) = vms.next() => vm_watch.take(event, objects::vm, &mut index),
+                else => return,
+            };
+            for cid in touched {
+                guests.look_at(cid, &index);
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn new(kind: Kind, right: Right) -> Self {
+        Self {
+            kind,
+            right,
+            listed: None,
+            last_error: None,
+        }
+    }
+
+    /// Puts an event in the index, and says which CIDs that touches.
+    fn take<K: Resource>(
+        &mut self,
+        event: watcher::Result<Event<K>>,
+        read: fn(&K) -> Option<Entry>,
+        index: &mut Index,
+    ) -> Touched {
+        let Right(_, resource, _) = self.right;
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                let words = words(&error, self.right);
+                if self.last_error.as_ref() == Some(&words) {
+                    debug!("{resource}: {words}");
+                } else {
+                    warn!("{resource}: {words}");
+                    self.last_error = Some(words);
+                }
+                return Touched::new();
+            }
+        };
+        if self.last_error.take().is_some() {
+            info!("{resource}: the API server answers again");
+        }
+        match event {
+            Event::Apply(object) => self.put(&object, read, index),
+            Event::Delete(object) => self.remove(&object, index),
+            Event::Init => {
+                self.listed = Some(HashSet::new());
+                Touched::new()
+            }
+            Event::InitApply(object) => {
+                if let (Some(listed), Some(uid)) = (&mut self.listed, objects::uid(object.meta())) {
+                    listed.insert(uid);
+                }
+                self.put(&object, read, index)
+            }
+            Event::InitDone => {
+                let listed = self.listed.take().unwrap_or_default();
+                info!("{resource}: {} of this node are known", listed.len());
+                index.retain(self.kind, &listed)
+            }
+        }
+    }
+
+    fn put<K: Resource>(
+        &self,
+        object: &K,
+        read: fn(&K) -> Option<Entry>,
+        index: &mut Index,
+    ) -> Touched {
+        match read(object) {
+            Some(entry) => index.put(entry),
+            None => self.remove(object, index),
+        }
+    }
+
+    fn remove<K: Resource>(&self, object: &K, index: &mut Index) -> Touched {
+        let uid = objects::uid(object.meta());
+        uid.map(|uid| index.remove(self.kind, &uid))
+            .unwrap_or_default()
+    }
+}
+
+fn words(error: &watcher::Error, right: Right) -> String {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => refusal::words(error, right),
+        watcher::Error::WatchError(status) => refusal::answer(status, right),
+        watcher::Error::NoResourceVersion => error.to_string(),
+    }
+}
+
+impl Guests {
+    /// Brings the task of a CID to what the index says. A guest that is another one now, or has other claims,
+    /// begins with nothing: its connection is closed, and its agent says everything again.
+    fn look_at(&mut self, cid: u32, index: &Index) {
+        let guest = index.guest(cid);
+        let problems = index.problems(cid);
+        if self.problems.get(&cid).map_or(&[][..], Vec::as_slice) != problems.as_slice() {
+            for problem in &problems {
+                warn!(cid, "{problem}");
+            }
+            if problems.is_empty() {
+                self.problems.remove(&cid);
+            } else {
+                self.problems.insert(cid, problems);
+            }
+        }
+        if self.tasks.get(&cid).map(|(guest, _)| guest) == guest.as_ref() {
+            return;
+        }
+        if let Some((guest, task)) = self.tasks.remove(&cid) {
+            self.roster.dismiss(cid);
+            task.abort();
+            for claim in &guest.claims {
+                self.store.forget(claim);
+            }
+            info!(cid, vm = guest.name, "no longer a guest with these claims");
+        }
+        if let Some(guest) = guest {
+            self.admit(cid, guest);
+        }
+    }
+
+    fn admit(&mut self, cid: u32, guest: Guest) {
+        let claims: Vec<String> = guest.claims.iter().map(ToString::to_string).collect();
+        info!(cid, vm = guest.name, claims = claims.join(", "), "a guest");
+        let connections = Arc::new(Connections::new());
+        let task = tokio::spawn(guest::serve(
+            configuration::Guest {
+                cid,
+                socket: None,
+                claims: guest.claims.clone(),
+            },
+            Arc::clone(&connections),
+            Arc::clone(&self.store),
+            self.lost_after,
+        ));
+        self.roster.admit(cid, connections);
+        self.tasks.insert(cid, (guest, task.abort_handle()));
+    }
+}

@@ -1,0 +1,55 @@
+//! Starts the work on a Kubernetes node: its guests and their claims come from the API server.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_attributes::Name;
+use device_attributes::report::PORT;
+
+use crate::cluster::connect;
+use crate::cluster::watch::Node;
+use crate::configuration::listen_path;
+use crate::guest_socket::{self, GuestSocket};
+use crate::listen::{UnixSocket, Vsock};
+use crate::roster::Roster;
+use crate::run::{Failure, Work};
+
+/// Starts it. The API server may be away still.
+///
+/// # Errors
+/// What keeps the relay from running, as a sentence.
+pub async fn start(
+    node: Name,
+    kubeconfig: Option<&Path>,
+    sockets: Vec<GuestSocket>,
+    lost_after: Duration,
+) -> Result<Work, Failure> {
+    guest_socket::check(&sockets).map_err(Failure::Configuration)?;
+    let client = connect::client(kubeconfig)
+        .await
+        .map_err(Failure::Configuration)?;
+    let mut work = Work::default();
+    let roster = Arc::new(Roster::new());
+    if sockets.is_empty() {
+        let vsock = Vsock::bind().map_err(Failure::other)?;
+        work.listening
+            .push(format!("vsock port {PORT} for the VMs of node {node}"));
+        work.tasks.spawn(vsock.serve(Arc::clone(&roster)));
+    }
+    for GuestSocket { cid, socket } in sockets {
+        let path = listen_path(&socket);
+        let socket = UnixSocket::bind(&path).map_err(Failure::other)?;
+        work.listening
+            .push(format!("{} for CID {cid}", path.display()));
+        work.tasks.spawn(socket.serve(cid, Arc::clone(&roster)));
+    }
+    let node = Node {
+        client,
+        name: node,
+        roster,
+        lost_after,
+    };
+    work.tasks.spawn(node.watch());
+    Ok(work)
+}
