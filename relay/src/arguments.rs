@@ -81,7 +81,12 @@ pub struct Arguments {
     pub node_name: Option<Name>,
 
     /// With --node-name: reach the API server as this file says, with its current context
-    #[arg(long, value_name = "FILE", requires = "node_name")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "node_name",
+        conflicts_with = "claims"
+    )]
     pub kubeconfig: Option<PathBuf>,
 
     /// With --node-name: where the guest with this CID connects: cid=CID,socket=PATH
@@ -89,7 +94,12 @@ pub struct Arguments {
     /// For a node whose guests' vsock is served by vhost-device-vsock with uds-path=PATH instead of the
     /// kernel: the relay listens on PATH_10739 (mode 0600), and then not on AF_VSOCK. Which VM has the CID, and so
     /// which claims, still comes from the API server. Give the option once for each guest.
-    #[arg(long = "guest-socket", value_name = "SOCKET", requires = "node_name")]
+    #[arg(
+        long = "guest-socket",
+        value_name = "SOCKET",
+        requires = "node_name",
+        conflicts_with = "claims"
+    )]
     pub guest_sockets: Vec<GuestSocket>,
 
     /// Seconds of silence after which a guest's devices become Unknown, with reason AgentLost

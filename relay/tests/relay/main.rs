@@ -13,6 +13,7 @@ mod agents_words;
 mod claims_directory;
 mod guest_reports;
 mod hostile_guests;
+mod node_arguments;
 mod silence;
 mod start_and_end;
 mod world;
