@@ -41,16 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn boots(arrival: &mut Arrival) -> Result<()> {
-    let failed = arrival
-        .guest
-        .stdout_of("systemctl --failed --plain --no-legend")?;
-    ensure!(failed.trim().is_empty(), "failed units:\n{failed}");
-    ensure!(
-        arrival.guest_state == "running",
-        "systemd says `{}`",
-        arrival.guest_state
-    );
-    Ok(())
+    arrival.guest.expect_clean_boot(&arrival.guest_state)
 }
 
 fn claim_says_ready(arrival: &mut Arrival) -> Result<()> {

@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 fn credential_comes_first(told: &mut Told) -> Result<()> {
-    ensure!(told.state == "running", "systemd says `{}`", told.state);
+    told.guest.expect_clean_boot(&told.state)?;
     let status = told.guest.stdout_of("dra-guest-agent status --json")?;
     ensure!(
         status.contains("/device-attributes\"") && status.contains("credentials"),

@@ -63,11 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn boots(lonely: &mut Lonely) -> Result<()> {
-    let failed = lonely
-        .guest
-        .stdout_of("systemctl --failed --plain --no-legend")?;
-    ensure!(failed.trim().is_empty(), "failed units:\n{failed}");
-    ensure!(lonely.state == "running", "systemd says `{}`", lonely.state);
+    lonely.guest.expect_clean_boot(&lonely.state)?;
     let active = lonely
         .guest
         .stdout_of("systemctl is-active dra-guest-agent.service")?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use device_attributes::MacAddress;
 use tempfile::TempDir;
 
@@ -142,6 +142,17 @@ impl Guest {
                 )
             })?;
         Ok(output.stdout.trim().to_owned())
+    }
+
+    /// Holds that no unit has failed and that `state`, systemd's word for the boot, is `running`.
+    ///
+    /// # Errors
+    /// When a unit has; the error names it.
+    pub fn expect_clean_boot(&mut self, state: &str) -> Result<()> {
+        let failed = self.stdout_of("systemctl --failed --plain --no-legend")?;
+        ensure!(failed.trim().is_empty(), "failed units:\n{failed}");
+        ensure!(state == "running", "systemd says `{state}`");
+        Ok(())
     }
 
     /// Runs a shell command as root in the guest.
