@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use crate::annotate::annotator::Settings;
 use crate::arguments::Arguments;
 use crate::{serve_claim_files, serve_node};
 
@@ -63,7 +64,11 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         (None, Some(node)) => {
             let sockets = arguments.guest_sockets;
-            serve_node::start(node, arguments.kubeconfig.as_deref(), sockets, lost_after).await?
+            let annotate = arguments.annotate_pods.then_some(Settings {
+                metadata: arguments.metadata_dir,
+            });
+            let kubeconfig = arguments.kubeconfig.as_deref();
+            serve_node::start(node, kubeconfig, sockets, lost_after, annotate).await?
         }
         _ => {
             return Err(Failure::Configuration(

@@ -7,6 +7,8 @@ use std::time::Duration;
 use device_attributes::Name;
 use device_attributes::report::PORT;
 
+use crate::annotate::annotator::{Annotator, Settings};
+use crate::annotate::heard::Heard;
 use crate::cluster::connect;
 use crate::cluster::watch::Node;
 use crate::configuration::listen_path;
@@ -24,6 +26,7 @@ pub async fn start(
     kubeconfig: Option<&Path>,
     sockets: Vec<GuestSocket>,
     lost_after: Duration,
+    annotate: Option<Settings>,
 ) -> Result<Work, Failure> {
     guest_socket::check(&sockets).map_err(Failure::Configuration)?;
     let client = connect::client(kubeconfig)
@@ -44,11 +47,18 @@ pub async fn start(
             .push(format!("{} for CID {cid}", path.display()));
         work.tasks.spawn(socket.serve(cid, Arc::clone(&roster)));
     }
+    let annotations = annotate.map(|settings| {
+        let heard = Arc::new(Heard::default());
+        let annotator = Annotator::start(client.clone(), &node, Arc::clone(&heard), settings);
+        work.tasks.spawn(annotator.run());
+        heard
+    });
     let node = Node {
         client,
         name: node,
         roster,
         lost_after,
+        annotations,
     };
     work.tasks.spawn(node.watch());
     Ok(work)

@@ -17,6 +17,7 @@ use super::claims::ApiClaims;
 use super::index::{Entry, Guest, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
 use super::refusal::{self, Right};
+use crate::annotate::heard::Heard;
 use crate::configuration;
 use crate::guest::{self, Connections};
 use crate::roster::Roster;
@@ -31,6 +32,8 @@ pub struct Node {
     pub roster: Arc<Roster>,
     /// After how much silence an agent is lost.
     pub lost_after: Duration,
+    /// Who else hears of the pods: what annotates them.
+    pub annotations: Option<Arc<Heard>>,
 }
 
 impl std::fmt::Debug for Node {
@@ -94,7 +97,12 @@ impl Node {
         loop {
             // Neither stream ends.
             let touched = tokio::select! {
-                Some(event) = pods.next() => pod_watch.take(event, objects::pod, &mut index),
+                Some(event) = pods.next() => {
+                    if let Some(annotations) = &self.annotations {
+                        annotations.pods(&event);
+                    }
+                    pod_watch.take(event, objects::pod, &mut index)
+                }
                 Some(event) = vms.next() => vm_watch.take(event, objects::vm, &mut index),
                 else => return,
             };
@@ -179,7 +187,8 @@ impl Watch {
     }
 }
 
-fn words(error: &watcher::Error, right: Right) -> String {
+/// What an error of a watch means.
+pub(crate) fn words(error: &watcher::Error, right: Right) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)
