@@ -116,7 +116,7 @@ impl Cluster {
         cdi_devices: &[&str],
     ) -> Result<Process> {
         let kubeconfig = self.write_kubeconfig(User::Admin, name)?;
-        let list = self.control.data(&format!("{name}.json"));
+        let list = self.driver_devices(name);
         fs::write(&list, devices.to_string())?;
         let arguments = [
             format!("--kubeconfig={}", kubeconfig.display()),
@@ -129,6 +129,11 @@ impl Cluster {
         ];
         self.node
             .run(name, &Components::driver()?, arguments, self.control.logs())
+    }
+
+    /// The file of a driver's devices: a driver that gets SIGHUP reads it anew.
+    pub fn driver_devices(&self, name: &str) -> PathBuf {
+        self.control.data(&format!("{name}.json"))
     }
 
     fn write_kubeconfig(&self, user: User, name: &str) -> Result<PathBuf> {
