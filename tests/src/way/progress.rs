@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-/// A finished step.
+/// A finished step, and how long it took.
 #[derive(Debug, Clone)]
-pub struct Step {
-    /// What was done.
-    pub name: &'static str,
-    /// How long it took.
-    pub took: Duration,
+struct Step {
+    name: &'static str,
+    took: Duration,
 }
 
 /// Prints each step when it begins and what came of it, with the time since the start, unless silent.
@@ -70,13 +68,22 @@ impl Progress {
         }
     }
 
-    /// The steps that are done.
-    pub fn steps(&self) -> &[Step] {
-        &self.steps
+    /// Prints a command and what it said, as a terminal has them.
+    pub fn shown(&self, command: &str, output: &str) {
+        if self.printing {
+            let _ = writeln!(std::io::stdout(), "\n$ {command}\n{}\n", output.trim_end());
+        }
     }
 
-    /// The time since the start.
-    pub fn elapsed(&self) -> Duration {
-        self.start.elapsed()
+    /// How long each step took, and all of them, a line each.
+    pub fn times(&self) -> String {
+        let line = |took: Duration, name: &str| format!("{:6.1} s  {name}\n", took.as_secs_f64());
+        let mut lines: Vec<_> = self
+            .steps
+            .iter()
+            .map(|step| line(step.took, step.name))
+            .collect();
+        lines.push(line(self.start.elapsed(), "all together"));
+        lines.concat()
     }
 }
