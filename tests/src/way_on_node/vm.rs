@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::bed::{Bed, DEVICE, DRIVER, PATIENCE};
@@ -54,15 +54,12 @@ impl Vm {
         let path = format!("{PODS}/{name}");
         let pod = wait::until("the VM's pod runs", PATIENCE, || {
             let pod = bed.get(&path)?;
-            let runs = pod.pointer("/status/phase") == Some(&json!("Running"));
-            Ok(runs.then_some(pod))
-        })
-        .with_context(|| {
-            let pod = bed.get(&path).unwrap_or_default();
-            format!(
-                "its status: {}",
-                pod.pointer("/status").unwrap_or(&Value::Null)
-            )
+            let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+            if phase == Some("Failed") {
+                let state = pod.pointer("/status/containerStatuses/0/state");
+                bail!("it has failed: {}", state.unwrap_or(&pod));
+            }
+            Ok((phase == Some("Running")).then_some(pod))
         })?;
         Ok(Self {
             pod: name,
@@ -172,7 +169,7 @@ fn launcher(vm_uid: &Value) -> Value {
             "containers": [{
                 "name": "compute", "image": IMAGE, "imagePullPolicy": "Never",
                 "resources": {"claims": [{"name": "nic", "request": "vf"}]},
-                "volumeMounts": [{"name": VOLUME, "mountPath": VM_MOUNT, "readOnly": true}],
+                "volumeMounts": [{"name": VOLUME, "mountPath": VM_MOUNT}],
             }],
             "volumes": [{"name": VOLUME, "emptyDir": {}}],
         },

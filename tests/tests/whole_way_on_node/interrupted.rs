@@ -1,0 +1,104 @@
+//! A demo that is interrupted half-way: by Ctrl-C, or by `kill`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::command::stdout_of;
+use dra_guest_tests::interrupt;
+use dra_guest_tests::programs::target_directory;
+use dra_guest_tests::way_on_node::Arrival;
+
+/// Its step when all is running: the cluster, pods, and the guest.
+const MOMENT: &str = "boot the guest";
+
+pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
+    let mut demo = Command::new(env!("CARGO_BIN_EXE_demo-cluster"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let id = demo.id();
+    let mut output = BufReader::new(demo.stdout.take().context("its output")?);
+    let mut said = String::new();
+    while !said.contains(MOMENT) {
+        let length = output.read_line(&mut said)?;
+        ensure!(length > 0, "it ended before it came to {MOMENT}: {said}");
+    }
+    let state = target_directory()?.join("cluster/demo");
+    let started = programs_of(id)?;
+    for name in ["etcd", "kube-apiserver", "unshare", "dra-driver"] {
+        ensure!(
+            started.iter().any(|words| words.contains(name)),
+            "no {name} in {started:#?}"
+        );
+    }
+    let sockets = directories_in(&started);
+    ensure!(!sockets.is_empty(), "no directory in {started:#?}");
+    ensure!(
+        state.join("data").exists(),
+        "there is no {}",
+        state.display()
+    );
+
+    stdout_of(Command::new("kill").args(["-INT", &id.to_string()]))?;
+    let output = demo.wait_with_output()?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.code() == Some(interrupt::EXIT_CODE.into()),
+        "{}: {errors}",
+        output.status
+    );
+    for directory in sockets.iter().chain([&state.join("data")]) {
+        ensure!(!directory.exists(), "{} is left", directory.display());
+    }
+    let node = state.display().to_string();
+    for process in fs::read_dir("/proc")?.flatten() {
+        let words = words_of(&process.path());
+        ensure!(!words.contains(&node), "it runs still: {words}");
+    }
+    for hierarchy in fs::read_dir("/sys/fs/cgroup")?.flatten() {
+        let own = format!("dra-guest-tests-{id}-0");
+        for path in [
+            hierarchy.path().join(&own),
+            hierarchy.path().with_file_name(&own),
+        ] {
+            ensure!(!path.exists(), "{} is left", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// The command lines of the programs that a process has started.
+fn programs_of(parent: u32) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for process in fs::read_dir("/proc")?.flatten() {
+        // What has ended in the meantime is none. After the name in brackets: state, parent.
+        let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+        let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        if after.split_whitespace().nth(1) == Some(&parent.to_string()) {
+            found.insert(words_of(&process.path()));
+        }
+    }
+    Ok(found)
+}
+
+fn words_of(process: &Path) -> String {
+    let words = fs::read(process.join("cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+/// The directories of the demo's sockets in command lines.
+fn directories_in(programs: &BTreeSet<String>) -> BTreeSet<PathBuf> {
+    const START: &str = "/tmp/dra-guest-";
+    programs
+        .iter()
+        .flat_map(|words| words.match_indices(START).map(|(at, _)| &words[at..]))
+        .filter_map(|rest| {
+            let end = START.len() + rest.get(START.len()..)?.find('/')?;
+            Some(PathBuf::from(rest.get(..end)?))
+        })
+        .collect()
+}
