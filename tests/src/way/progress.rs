@@ -2,9 +2,16 @@
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+
+use crate::interrupt;
+
+/// How often a step that takes long says so.
+const TICK: Duration = Duration::from_secs(30);
 
 /// A finished step, and how long it took.
 #[derive(Debug, Clone)]
@@ -49,14 +56,34 @@ impl Progress {
         work: impl FnOnce() -> Result<(T, L)>,
     ) -> Result<T> {
         self.line(name);
+        interrupt::check()?;
         let begin = Instant::now();
-        let (value, outcome) = work().with_context(|| format!("to {name} failed"))?;
+        let (value, outcome) = self
+            .ticking(begin, work)
+            .with_context(|| format!("to {name} failed"))?;
         self.steps.push(Step {
             name,
             took: begin.elapsed(),
         });
         self.line(format_args!("  {outcome}"));
         Ok(value)
+    }
+
+    /// Does the work, and says every half minute that it goes on: a first run builds much.
+    fn ticking<T>(&self, begin: Instant, work: impl FnOnce() -> T) -> T {
+        // Dropped when the work has ended, however it ends.
+        let (working, ended) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    self.line(format_args!("  … for {} s", begin.elapsed().as_secs()));
+                }
+            });
+            // On this thread: programs end with the thread that started them.
+            let value = work();
+            drop(working);
+            value
+        })
     }
 
     /// Prints a line with the time since the start.

@@ -67,7 +67,11 @@ impl Relay {
 
 /// The rules of a relay on this node, and no more.
 fn rules() -> [Value; 5] {
-    let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+    let rule = |group: &str, resource: &str, verbs: &[&str]| {
+        json!({
+            "apiGroups": [group], "resources": [resource], "verbs": verbs,
+        })
+    };
     let mut driver = rule(
         "resource.k8s.io",
         "resourceclaims/driver",

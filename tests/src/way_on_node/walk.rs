@@ -83,7 +83,14 @@ impl WalkOnNode {
     fn steps(&self, progress: &mut Progress) -> Result<Arrival> {
         build_programs(progress)?;
         let image = bake_image(progress)?;
-        let cluster = progress.step("start Kubernetes: a control plane and a node", || {
+        progress.step("find Kubernetes and containerd, or build them", || {
+            Cluster::build()?;
+            Ok((
+                (),
+                "Kubernetes 1.37 and containerd 2.4 as they are, a driver on upstream's library",
+            ))
+        })?;
+        let cluster = progress.step("start a control plane and a node", || {
             let cluster = Cluster::start(self.name)?;
             Ok((
                 cluster,
