@@ -21,7 +21,7 @@ pub const DRIVER: &str = "sriov.example.com";
 pub const DEVICE: &str = "0000-3b-02-1";
 const OBJECTS: &str = include_str!("objects.yaml");
 /// Much more than anything takes, on a machine that does much else.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The cluster and what runs in it. Dropping it ends everything.
 #[derive(Debug)]

@@ -114,7 +114,7 @@ impl Vm {
     /// Waits until the condition has this status and reason, and returns it.
     ///
     /// # Errors
-    /// When it has not in a minute; the error says what it is.
+    /// When it has not in two minutes; the error says what it is.
     pub fn wait_for(&self, bed: &Bed, status: &str, reason: &str) -> Result<Value> {
         wait::until(
             &format!("the claim says {status} {reason}"),
