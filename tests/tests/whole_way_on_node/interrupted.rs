@@ -5,15 +5,19 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::interrupt;
 use dra_guest_tests::programs::target_directory;
+use dra_guest_tests::wait;
 use dra_guest_tests::way_on_node::Arrival;
 
 /// Its step when all is running: the cluster, pods, and the guest.
 const MOMENT: &str = "boot the guest";
+/// Much more than it takes, on a machine that does much else.
+const LIMIT: Duration = Duration::from_mins(1);
 
 pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
     let mut demo = Command::new(env!("CARGO_BIN_EXE_demo-cluster"))
@@ -28,15 +32,26 @@ pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
         ensure!(length > 0, "it ended before it came to {MOMENT}: {said}");
     }
     let state = target_directory()?.join("cluster/demo");
-    let started = programs_of(id)?;
-    for name in ["etcd", "kube-apiserver", "unshare", "dra-driver"] {
+    let started = wait::until("QEMU runs", LIMIT, || {
+        let started = programs_of(id)?;
+        let runs = started.iter().any(|words| words.contains("qemu-system"));
+        Ok(runs.then_some(started))
+    })?;
+    for name in [
+        "etcd",
+        "kube-apiserver",
+        "unshare",
+        "dra-driver",
+        "virtiofsd",
+    ] {
         ensure!(
             started.iter().any(|words| words.contains(name)),
             "no {name} in {started:#?}"
         );
     }
-    let sockets = directories_in(&started);
-    ensure!(!sockets.is_empty(), "no directory in {started:#?}");
+    // Those of the guest, its image and the relay.
+    let directories = directories_in(&started);
+    ensure!(directories.len() == 3, "{directories:#?} in {started:#?}");
     ensure!(
         state.join("data").exists(),
         "there is no {}",
@@ -51,7 +66,7 @@ pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
         "{}: {errors}",
         output.status
     );
-    for directory in sockets.iter().chain([&state.join("data")]) {
+    for directory in directories.iter().chain([&state.join("data")]) {
         ensure!(!directory.exists(), "{} is left", directory.display());
     }
     let node = state.display().to_string();
@@ -90,7 +105,7 @@ fn words_of(process: &Path) -> String {
     String::from_utf8_lossy(&words).replace('\0', " ")
 }
 
-/// The directories of the demo's sockets in command lines.
+/// The demo's directories of its own that command lines name.
 fn directories_in(programs: &BTreeSet<String>) -> BTreeSet<PathBuf> {
     const START: &str = "/tmp/dra-guest-";
     programs
