@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -19,13 +19,26 @@ const MOMENT: &str = "boot the guest";
 /// Much more than it takes, on a machine that does much else.
 const LIMIT: Duration = Duration::from_mins(1);
 
+/// A demo that ends with the check, also where that fails half-way.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        // Usually it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_demo-cluster"))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let id = demo.id();
-    let mut output = BufReader::new(demo.stdout.take().context("its output")?);
+    let mut demo = Demo(
+        Command::new(env!("CARGO_BIN_EXE_demo-cluster"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?,
+    );
+    let id = demo.0.id();
+    let mut output = BufReader::new(demo.0.stdout.take().context("its output")?);
     let mut said = String::new();
     while !said.contains(MOMENT) {
         let length = output.read_line(&mut said)?;
@@ -59,12 +72,13 @@ pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
     );
 
     stdout_of(Command::new("kill").args(["-INT", &id.to_string()]))?;
-    let output = demo.wait_with_output()?;
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let mut errors = String::new();
+    let mut stream = demo.0.stderr.take().context("its errors")?;
+    stream.read_to_string(&mut errors)?;
+    let status = demo.0.wait()?;
     ensure!(
-        output.status.code() == Some(interrupt::EXIT_CODE.into()),
-        "{}: {errors}",
-        output.status
+        status.code() == Some(interrupt::EXIT_CODE.into()),
+        "{status}: {errors}"
     );
     for directory in directories.iter().chain([&state.join("data")]) {
         ensure!(!directory.exists(), "{} is left", directory.display());
