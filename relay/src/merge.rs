@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::statement::{Condition, Statement};
-use crate::store::{ClaimUpdate, Outcome};
+use crate::store::{ClaimUpdate, Outcome, Turn};
 use crate::value::{Value, WrongShape};
 
 /// The type of the one condition that the relay writes.
@@ -39,7 +39,26 @@ pub fn merge(claim: &mut Value, update: &ClaimUpdate, now: Timestamp) -> Outcome
     if let Err(wrong) = apply(claim, update, &wanted, now, &mut outcome) {
         outcome.problems.push(unusable(claim, &wrong));
     }
+    for turn in &mut outcome.turns {
+        turn.request = request_of(claim, turn).unwrap_or_default();
+    }
     outcome
+}
+
+/// The request that a device is allocated for.
+fn request_of(claim: &Value, turn: &Turn) -> Option<String> {
+    let devices = claim.at(&["status", "allocation", "devices"])?;
+    let results = devices.list("results").ok()?;
+    let is_it = |result: &&Value| {
+        result.text("driver") == Some(&turn.driver)
+            && result.text("pool") == Some(&turn.pool)
+            && result.text("device") == Some(&turn.device)
+    };
+    results
+        .iter()
+        .find(is_it)?
+        .text("request")
+        .map(str::to_owned)
 }
 
 /// The claim's own name for messages.
@@ -181,22 +200,39 @@ fn apply(
             entries.push(entry);
             written
         };
-        note(outcome, key, written);
+        note(outcome, key, &statement.condition, written);
     }
     if let Some(condition) = &update.unreported {
         for entry in entries {
             let key = entry_key(entry);
             if has_condition(entry) && !wanted.iter().any(|(wanted, _)| *wanted == key) {
-                note(outcome, &key, set_condition(entry, condition, now));
+                let written = set_condition(entry, condition, now);
+                note(outcome, &key, condition, written);
             }
         }
     }
     Ok(())
 }
 
-fn note(outcome: &mut Outcome, key: &EntryKey, written: Result<bool, String>) {
+fn note(
+    outcome: &mut Outcome,
+    key: &EntryKey,
+    condition: &Condition,
+    written: Result<Change, String>,
+) {
     match written {
-        Ok(changed) => outcome.changed |= changed,
+        Ok(Change::Nothing) => {}
+        Ok(Change::Words) => outcome.changed = true,
+        Ok(Change::Turn) => {
+            outcome.changed = true;
+            outcome.turns.push(Turn {
+                request: String::new(),
+                driver: key.0.clone(),
+                pool: key.1.clone(),
+                device: key.2.clone(),
+                condition: condition.clone(),
+            });
+        }
         Err(problem) => outcome.problems.push(format!("{}: {problem}", key.2)),
     }
 }
@@ -222,8 +258,22 @@ fn is_ours(condition: &Value) -> bool {
     condition.text("type") == Some(CONDITION_TYPE)
 }
 
-/// Sets our condition, and says whether that changed anything.
-fn set_condition(entry: &mut Value, condition: &Condition, now: Timestamp) -> Result<bool, String> {
+/// What became of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    /// It has another message.
+    Words,
+    /// It has another status or reason.
+    Turn,
+}
+
+/// Sets our condition, and says what that changed.
+fn set_condition(
+    entry: &mut Value,
+    condition: &Condition,
+    now: Timestamp,
+) -> Result<Change, String> {
     let wrong = |wrong: WrongShape| wrong.to_string();
     let held = entry.list("conditions").map_err(wrong)?;
     if !held.iter().any(is_ours) && held.len() >= CONDITIONS {
@@ -240,21 +290,26 @@ fn set_condition(entry: &mut Value, condition: &Condition, now: Timestamp) -> Re
         conditions.len() - 1
     });
     let Some(ours) = conditions.get_mut(index) else {
-        return Ok(false);
+        return Ok(Change::Nothing);
     };
-    let turned = ours
+    let has_other_status = ours
         .set_text("status", condition.status.as_str())
         .map_err(wrong)?;
-    let mut changed = turned;
-    changed |= ours
+    let has_other_reason = ours
         .set_text("reason", &condition.reason.to_string())
         .map_err(wrong)?;
-    changed |= ours
+    let mut changed = ours
         .set_text("message", &condition.message)
         .map_err(wrong)?;
-    if turned || ours.text("lastTransitionTime").is_none() {
+    if has_other_status || ours.text("lastTransitionTime").is_none() {
         let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         changed |= ours.set_text("lastTransitionTime", &now).map_err(wrong)?;
     }
-    Ok(changed)
+    Ok(if has_other_status || has_other_reason {
+        Change::Turn
+    } else if changed {
+        Change::Words
+    } else {
+        Change::Nothing
+    })
 }

@@ -12,15 +12,16 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use super::apply::{self, FIELD_MANAGER};
+use super::events::Events;
 use super::objects::{self, ClaimObject};
 use super::refusal::{self, Right};
 use super::writer::Writer;
 use crate::merge::merge;
+use crate::monitoring::labels::{FailureReason, Operation};
+use crate::monitoring::metrics;
 use crate::store::{ClaimName, ClaimStore, ClaimUpdate, Outcome, StoreError};
 use crate::value::Value;
 
-/// The most requests that are under way at once: an API server that is slow has others to serve.
-const REQUESTS: usize = 8;
 /// The longest that an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(10);
 /// What is known of a claim is read anew after so long: another program may have taken our condition away.
@@ -47,6 +48,7 @@ pub(super) struct Requests {
     client: Client,
     /// Fair: who waits longest is next.
     permits: Arc<Semaphore>,
+    events: Events,
 }
 
 impl std::fmt::Debug for Requests {
@@ -68,12 +70,14 @@ pub struct ApiClaims {
 }
 
 impl ApiClaims {
-    /// The claims that this client reaches.
-    pub fn new(client: Client) -> Self {
+    /// The claims that this client reaches. There are no more requests at once than permits, and none when these
+    /// are closed; turns of readiness are told to `events`.
+    pub fn new(client: Client, permits: Arc<Semaphore>, events: Events) -> Self {
         Self {
             requests: Requests {
                 client,
-                permits: Arc::new(Semaphore::new(REQUESTS)),
+                permits,
+                events,
             },
             writers: Mutex::new(HashMap::new()),
         }
@@ -124,7 +128,8 @@ impl Requests {
             fresh
         } else {
             let right = Right("resource.k8s.io", "resourceclaims", "\"get\"");
-            self.ask(claim, right, api.get(name)).await?
+            self.ask(claim, Operation::Read, right, api.get(name))
+                .await?
         };
         let mut wanted = held.claim.clone();
         let outcome = merge(&mut wanted, update, Timestamp::now());
@@ -137,13 +142,15 @@ impl Requests {
         let patch = Patch::Apply(apply::body(&wanted));
         let right = Right("resource.k8s.io", "resourceclaims/status", "\"patch\"");
         let written = api.patch_status(name, &parameters, &patch);
-        *known = Some(self.ask(claim, right, written).await?);
+        *known = Some(self.ask(claim, Operation::Apply, right, written).await?);
+        self.events.tell(claim, &outcome.turns);
         Ok(outcome)
     }
 
     async fn ask(
         &self,
         claim: &ClaimName,
+        operation: Operation,
         right: Right,
         request: impl Future<Output = kube::Result<ClaimObject>>,
     ) -> Result<Known, Failure> {
@@ -155,12 +162,16 @@ impl Requests {
             return Err(failed("the relay ends".to_owned(), Duration::ZERO));
         };
         let since = Instant::now();
+        metrics::request(operation);
         let answer = timeout(ANSWER, request).await.map_err(|_| {
+            metrics::failure(operation, FailureReason::Timeout);
             let words = format!("the API server has not answered for {} s", ANSWER.as_secs());
             failed(words, Duration::ZERO)
         })?;
-        let object =
-            answer.map_err(|error| failed(refusal::words(&error, right), pause(&error)))?;
+        let object = answer.map_err(|error| {
+            metrics::failure(operation, refusal::reason(&error));
+            failed(refusal::words(&error, right), pause(&error))
+        })?;
         let claim = trimmed(object).map_err(|error| failed(error.to_string(), Duration::ZERO))?;
         Ok(Known { claim, since })
     }
@@ -178,7 +189,10 @@ fn pause(error: &kube::Error) -> Duration {
 }
 
 /// What has to be known of a claim: a claim can be large, and a node can have many.
-fn trimmed(mut object: ClaimObject) -> Result<Value, serde_json::Error> {
+///
+/// # Errors
+/// It has a shape that no claim has.
+pub fn trimmed(mut object: ClaimObject) -> Result<Value, serde_json::Error> {
     let status = object.status.as_mut();
     status.map(objects::without_words_of_others);
     serde_json::from_value(json!({

@@ -137,6 +137,11 @@ pub fn vms() -> ApiResource {
     )
 }
 
+/// KubeVirt's own configuration.
+pub fn kubevirts() -> ApiResource {
+    resource("kubevirt.io", "v1", "KubeVirt", "kubevirts")
+}
+
 /// Claims.
 pub fn claims() -> ApiResource {
     resource("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
@@ -191,6 +196,21 @@ pub fn vm(object: &VmObject) -> Option<Entry> {
         name: metadata.name.as_ref()?.parse().ok()?,
         cid: cid.filter(|cid| (FIRST_CID..u32::MAX).contains(cid)),
     }))
+}
+
+/// The devices that are allocated to a claim: driver, pool, device.
+pub fn allocated(claim: &ClaimObject) -> Vec<[&str; 3]> {
+    let allocation = claim
+        .status
+        .as_ref()
+        .and_then(|status| status.allocation.as_ref());
+    let devices = allocation.and_then(|allocation| allocation.devices.as_ref());
+    devices
+        .and_then(|devices| devices.results.as_ref())
+        .into_iter()
+        .flatten()
+        .map(|device| [&device.driver, &device.pool, &device.name].map(String::as_str))
+        .collect()
 }
 
 /// Leaves out what the relay does not need to know while it remembers a claim: the words of others.

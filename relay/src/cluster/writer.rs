@@ -8,6 +8,9 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::claims::Requests;
+use crate::monitoring::labels::ApplyOutcome;
+use crate::monitoring::metrics;
+use crate::monitoring::unsent::Unsent;
 use crate::store::{ClaimName, ClaimUpdate, Outcome, StoreError};
 
 /// The longest that a guest's task waits for a write: it has a guest to listen to.
@@ -103,7 +106,9 @@ async fn write(
         .without_max_times();
     let mut next_pauses = pauses.build();
     let mut known = None;
+    let unsent = Unsent::new();
     while wanted.changed().await.is_ok() {
+        unsent.begin();
         loop {
             let (number, update) = {
                 let wanted = wanted.borrow_and_update();
@@ -111,6 +116,7 @@ async fn write(
             };
             match requests.put(&claim, &mut known, &update).await {
                 Ok(outcome) => {
+                    metrics::put(outcome.changed, &unsent);
                     next_pauses = pauses.build();
                     done.send_replace(Done {
                         number,
@@ -119,6 +125,7 @@ async fn write(
                     break;
                 }
                 Err(failure) => {
+                    metrics::apply(ApplyOutcome::Failed);
                     done.send_replace(Done {
                         number,
                         result: Err(failure.error),

@@ -13,6 +13,8 @@ mod agents_words;
 mod claims_directory;
 mod guest_reports;
 mod hostile_guests;
+mod monitor;
+mod monitoring;
 mod node_arguments;
 mod silence;
 mod start_and_end;
