@@ -97,12 +97,11 @@ impl Directory {
         let unsent = self.unsent.entry(claim.clone()).or_default();
         unsent.begin();
         let updated = self.update(claim, update);
-        match (&updated, self.unsent.get(claim)) {
-            (Ok(outcome), Some(unsent)) => metrics::put(outcome.changed, unsent),
-            _ => {
-                metrics::apply(ApplyOutcome::Failed);
-                metrics::failure(Operation::Apply, FailureReason::File);
-            }
+        if let (Ok(outcome), Some(unsent)) = (&updated, self.unsent.get(claim)) {
+            metrics::put(outcome.changed, unsent);
+        } else {
+            metrics::apply(ApplyOutcome::Failed);
+            metrics::failure(Operation::Apply, FailureReason::File);
         }
         updated
     }

@@ -241,9 +241,10 @@ impl Sender {
             };
             let reason = failure.as_ref().map(|(reason, _)| *reason);
             if reason != last_failure {
-                match failure {
-                    Some((_, words)) => warn!("events: {words}; claims are written all the same"),
-                    None => info!("events: the API server takes them again"),
+                if let Some((_, words)) = failure {
+                    warn!("events: {words}; claims are written all the same");
+                } else {
+                    info!("events: the API server takes them again");
                 }
                 last_failure = reason;
             }

@@ -114,6 +114,18 @@ impl Rule {
             examination.ok(CHECK, format!("{}{of}: {verbs}", self.resource));
             return;
         }
+        if self.of_drivers && name.is_none() {
+            // A rule with resourceNames answers to those names alone.
+            examination.unknown(
+                CHECK,
+                format!(
+                    "{}: not allowed for every driver, and none is known: no VM of this node has a claim; name the drivers \
+                     with --driver",
+                    self.resource
+                ),
+            );
+            return;
+        }
         let consequence = if self.group == "events.k8s.io" {
             "no Events are sent; claims are written all the same"
         } else {
@@ -133,7 +145,6 @@ impl Rule {
     fn advice(self, name: Option<&str>) -> String {
         let names = match name {
             Some(name) => format!(", resourceNames: [{name:?}]"),
-            None if self.of_drivers => ", resourceNames: [the drivers]".to_owned(),
             None => String::new(),
         };
         let verbs: Vec<String> = self.verbs.iter().map(|verb| format!("{verb:?}")).collect();

@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{ApplyOutcome, Bound, EventOutcome, FailureReason, Operation, ReportOutcome};
 use super::unsent::{self, Unsent};
 
-/// OpenMetrics, which Prometheus asks for.
+/// `OpenMetrics`, which Prometheus asks for.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Label = (&'static str, &'static str);
@@ -292,7 +292,7 @@ pub fn silent_guest() -> Counted {
     Counted::new(&METRICS.guests_silent)
 }
 
-/// All metrics in the text format of OpenMetrics.
+/// All metrics in the text format of `OpenMetrics`.
 ///
 /// # Errors
 /// A value does not tell what it is.

@@ -101,7 +101,6 @@ async fn answer(stream: TcpStream) {
     }
 }
 
-#[expect(clippy::unused_async, reason = "as hyper calls it")]
 async fn respond(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
     let (status, kind, body) =
         if *request.method() != Method::GET && *request.method() != Method::HEAD {

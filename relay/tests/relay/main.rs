@@ -11,6 +11,7 @@
 
 mod agents_words;
 mod claims_directory;
+mod doctor;
 mod guest_reports;
 mod hostile_guests;
 mod monitor;
