@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::statement::{Condition, Statement};
-use crate::store::{ClaimUpdate, Outcome, Turn};
+use crate::store::{ClaimUpdate, Outcome};
 use crate::value::{Value, WrongShape};
 
 /// The type of the one condition that the relay writes.
@@ -16,7 +16,7 @@ pub const CONDITION_TYPE: &str = "dra-guest/Ready";
 pub const CONDITIONS: usize = 8;
 
 /// The key of an entry in `status.devices`: driver, pool, device and, where there is one, shareID.
-type EntryKey = (String, String, String, Option<String>);
+pub type EntryKey = (String, String, String, Option<String>);
 
 /// Puts an update on a claim, under the rules of the API server (KEP-4817 and metav1.Condition):
 ///
@@ -29,40 +29,39 @@ type EntryKey = (String, String, String, Option<String>);
 /// What cannot be put on the claim is a problem in the outcome and changes nothing.
 pub fn merge(claim: &mut Value, update: &ClaimUpdate, now: Timestamp) -> Outcome {
     let mut outcome = Outcome::default();
-    let wanted = match allocated(claim, &update.statements, &mut outcome.problems) {
+    let wanted = match wanted(claim, &update.statements, &mut outcome.problems) {
         Ok(wanted) => wanted,
         Err(wrong) => {
             outcome.problems.push(unusable(claim, &wrong));
             return outcome;
         }
     };
-    if let Err(wrong) = apply(claim, update, &wanted, now, &mut outcome) {
-        outcome.problems.push(unusable(claim, &wrong));
-    }
-    for turn in &mut outcome.turns {
-        turn.request = request_of(claim, turn).unwrap_or_default();
-    }
+    put(
+        claim,
+        &wanted,
+        update.unreported.as_ref(),
+        now,
+        &mut outcome,
+    );
     outcome
 }
 
-/// The request that a device is allocated for.
-fn request_of(claim: &Value, turn: &Turn) -> Option<String> {
-    let devices = claim.at(&["status", "allocation", "devices"])?;
-    let results = devices.list("results").ok()?;
-    let is_it = |result: &&Value| {
-        result.text("driver") == Some(&turn.driver)
-            && result.text("pool") == Some(&turn.pool)
-            && result.text("device") == Some(&turn.device)
-    };
-    results
-        .iter()
-        .find(is_it)?
-        .text("request")
-        .map(str::to_owned)
+/// Puts conditions on entries, and `unreported` on every other entry that has our condition; the rules are those of
+/// [`merge`].
+pub fn put(
+    claim: &mut Value,
+    wanted: &[(EntryKey, Condition)],
+    unreported: Option<&Condition>,
+    now: Timestamp,
+    outcome: &mut Outcome,
+) {
+    if let Err(wrong) = apply(claim, wanted, unreported, now, outcome) {
+        outcome.problems.push(unusable(claim, &wrong));
+    }
 }
 
 /// The claim's own name for messages.
-fn unusable(claim: &Value, wrong: &WrongShape) -> String {
+pub fn unusable(claim: &Value, wrong: &WrongShape) -> String {
     let name = claim
         .get("metadata")
         .and_then(|metadata| metadata.text("name"))
@@ -70,17 +69,27 @@ fn unusable(claim: &Value, wrong: &WrongShape) -> String {
     format!("{name}: the status of the claim cannot be used: {wrong}")
 }
 
-/// The statements by the entry that they belong to, in the order of the allocation.
-fn allocated<'a>(
-    claim: &Value,
-    statements: &'a [Statement],
-    problems: &mut Vec<String>,
-) -> Result<Vec<(EntryKey, &'a Statement)>, WrongShape> {
-    let none = Value::Null;
-    let results = claim
+/// The devices that are allocated to a claim.
+///
+/// # Errors
+/// Something else stands there.
+pub fn results(claim: &Value) -> Result<&[Value], WrongShape> {
+    claim
         .at(&["status", "allocation", "devices"])
-        .unwrap_or(&none)
-        .list("results")?;
+        .map_or(Ok(&[]), |devices| devices.list("results"))
+}
+
+/// What statements say of the entries that they belong to, in the order of the allocation. What belongs to none is a
+/// problem.
+///
+/// # Errors
+/// The allocation is of another shape.
+pub fn wanted(
+    claim: &Value,
+    statements: &[Statement],
+    problems: &mut Vec<String>,
+) -> Result<Vec<(EntryKey, Condition)>, WrongShape> {
+    let results = results(claim)?;
     let claim_uid = claim
         .get("metadata")
         .and_then(|metadata| metadata.text("uid"));
@@ -149,7 +158,10 @@ fn allocated<'a>(
             ));
         }
     }
-    Ok(by_entry.into_values().collect())
+    let by_entry = by_entry.into_values();
+    Ok(by_entry
+        .map(|(key, statement)| (key, statement.condition.clone()))
+        .collect())
 }
 
 fn is_device(result: &Value, statement: &Statement) -> bool {
@@ -169,7 +181,8 @@ fn is_request(result: &Value, statement: &Statement) -> bool {
     said.as_str() == allocated || said.as_str() == base
 }
 
-fn entry_key(entry: &Value) -> EntryKey {
+/// What tells an entry from the others: of the allocation's results, and of `status.devices`.
+pub fn entry_key(entry: &Value) -> EntryKey {
     let text = |key| entry.text(key).unwrap_or_default().to_owned();
     (
         text("driver"),
@@ -181,8 +194,8 @@ fn entry_key(entry: &Value) -> EntryKey {
 
 fn apply(
     claim: &mut Value,
-    update: &ClaimUpdate,
-    wanted: &[(EntryKey, &Statement)],
+    wanted: &[(EntryKey, Condition)],
+    unreported: Option<&Condition>,
     now: Timestamp,
     outcome: &mut Outcome,
 ) -> Result<(), WrongShape> {
@@ -190,49 +203,32 @@ fn apply(
         return Ok(());
     }
     let entries = claim.entry("status")?.list_mut("devices")?;
-    for (key, statement) in wanted {
+    for (key, condition) in wanted {
         let entry = entries.iter_mut().find(|entry| entry_key(entry) == *key);
         let written = if let Some(entry) = entry {
-            set_condition(entry, &statement.condition, now)
+            set_condition(entry, condition, now)
         } else {
             let mut entry = new_entry(key);
-            let written = set_condition(&mut entry, &statement.condition, now);
+            let written = set_condition(&mut entry, condition, now);
             entries.push(entry);
             written
         };
-        note(outcome, key, &statement.condition, written);
+        note(outcome, key, written);
     }
-    if let Some(condition) = &update.unreported {
+    if let Some(condition) = unreported {
         for entry in entries {
             let key = entry_key(entry);
             if has_condition(entry) && !wanted.iter().any(|(wanted, _)| *wanted == key) {
-                let written = set_condition(entry, condition, now);
-                note(outcome, &key, condition, written);
+                note(outcome, &key, set_condition(entry, condition, now));
             }
         }
     }
     Ok(())
 }
 
-fn note(
-    outcome: &mut Outcome,
-    key: &EntryKey,
-    condition: &Condition,
-    written: Result<Change, String>,
-) {
+fn note(outcome: &mut Outcome, key: &EntryKey, written: Result<bool, String>) {
     match written {
-        Ok(Change::Nothing) => {}
-        Ok(Change::Words) => outcome.changed = true,
-        Ok(Change::Turn) => {
-            outcome.changed = true;
-            outcome.turns.push(Turn {
-                request: String::new(),
-                driver: key.0.clone(),
-                pool: key.1.clone(),
-                device: key.2.clone(),
-                condition: condition.clone(),
-            });
-        }
+        Ok(changed) => outcome.changed |= changed,
         Err(problem) => outcome.problems.push(format!("{}: {problem}", key.2)),
     }
 }
@@ -249,31 +245,21 @@ fn new_entry((driver, pool, device, share): &EntryKey) -> Value {
 }
 
 fn has_condition(entry: &Value) -> bool {
-    entry
-        .list("conditions")
-        .is_ok_and(|conditions| conditions.iter().any(is_ours))
+    our_condition(entry).is_some()
+}
+
+/// The relay's condition in an entry of `status.devices`.
+pub fn our_condition(entry: &Value) -> Option<&Value> {
+    let conditions = entry.list("conditions").ok()?;
+    conditions.iter().find(|condition| is_ours(condition))
 }
 
 fn is_ours(condition: &Value) -> bool {
     condition.text("type") == Some(CONDITION_TYPE)
 }
 
-/// What became of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
-    Nothing,
-    /// It has another message.
-    Words,
-    /// It has another status or reason.
-    Turn,
-}
-
-/// Sets our condition, and says what that changed.
-fn set_condition(
-    entry: &mut Value,
-    condition: &Condition,
-    now: Timestamp,
-) -> Result<Change, String> {
+/// Sets our condition, and says whether that changed anything.
+fn set_condition(entry: &mut Value, condition: &Condition, now: Timestamp) -> Result<bool, String> {
     let wrong = |wrong: WrongShape| wrong.to_string();
     let held = entry.list("conditions").map_err(wrong)?;
     if !held.iter().any(is_ours) && held.len() >= CONDITIONS {
@@ -290,26 +276,21 @@ fn set_condition(
         conditions.len() - 1
     });
     let Some(ours) = conditions.get_mut(index) else {
-        return Ok(Change::Nothing);
+        return Ok(false);
     };
-    let has_other_status = ours
+    let turned = ours
         .set_text("status", condition.status.as_str())
         .map_err(wrong)?;
-    let has_other_reason = ours
+    let mut changed = turned;
+    changed |= ours
         .set_text("reason", &condition.reason.to_string())
         .map_err(wrong)?;
-    let mut changed = ours
+    changed |= ours
         .set_text("message", &condition.message)
         .map_err(wrong)?;
-    if has_other_status || ours.text("lastTransitionTime").is_none() {
+    if turned || ours.text("lastTransitionTime").is_none() {
         let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         changed |= ours.set_text("lastTransitionTime", &now).map_err(wrong)?;
     }
-    Ok(if has_other_status || has_other_reason {
-        Change::Turn
-    } else if changed {
-        Change::Words
-    } else {
-        Change::Nothing
-    })
+    Ok(changed)
 }

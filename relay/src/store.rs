@@ -59,23 +59,6 @@ pub struct Outcome {
     pub changed: bool,
     /// What could not be put on it, and why: sentences that a guest may read.
     pub problems: Vec<String>,
-    /// The devices whose condition has another status or reason than before.
-    pub turns: Vec<Turn>,
-}
-
-/// A device whose condition has another status or reason than before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
-    /// The request that it is allocated for; empty where the claim does not say.
-    pub request: String,
-    /// The driver.
-    pub driver: String,
-    /// The driver's pool.
-    pub pool: String,
-    /// The device's name in the pool.
-    pub device: String,
-    /// What the condition says now.
-    pub condition: Condition,
 }
 
 /// Why a claim could not be read or written.

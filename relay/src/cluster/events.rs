@@ -4,6 +4,7 @@
 //! node has one, and turns that are alike become one Event with a count.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,14 +18,15 @@ use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use super::apply::FIELD_MANAGER;
-use super::index::Guest;
+use super::index::User;
 use super::refusal::{self, Right};
+use super::turns::Turn;
 use crate::monitoring::labels::{EventOutcome, FailureReason, Operation};
 use crate::monitoring::metrics;
 use crate::plain_text::plain;
 use crate::rate::Rate;
 use crate::statement::Status;
-use crate::store::{ClaimName, Turn};
+use crate::store::ClaimName;
 
 /// Of one VM: so many at once, as at its boot, and one each interval in the long run.
 const VM_BURST: u32 = 25;
@@ -61,6 +63,8 @@ struct Known {
 struct Vm {
     object: ObjectReference,
     rate: Rate,
+    /// How many claims it has.
+    claims: usize,
 }
 
 /// Sends what is told to [`Events`].
@@ -102,33 +106,32 @@ pub fn channel(client: Client, node: &Name) -> (Events, Sender) {
 }
 
 impl Events {
-    /// From now on the turns of the guest's claims are told on its VM.
-    pub fn admit(&self, guest: &Guest) {
+    /// From now on the turns of the claim are told on these VMs.
+    pub fn set_users(&self, claim: &ClaimName, users: &[User]) {
         let mut known = self.known();
-        for claim in &guest.claims {
-            let vms = known.vms_of.entry(claim.clone()).or_default();
-            if !vms.contains(&guest.vm) {
-                vms.push(guest.vm.clone());
-            }
+        let Known { vms_of, vms, .. } = &mut *known;
+        let earlier = vms_of.remove(claim).unwrap_or_default();
+        for user in users {
+            let vm = vms.entry(user.vm.clone()).or_insert_with(|| Vm {
+                object: object(&claim.namespace, user),
+                rate: Rate::new(VM_INTERVAL, VM_BURST),
+                claims: 0,
+            });
+            vm.claims += 1;
         }
-        known.vms.entry(guest.vm.clone()).or_insert_with(|| Vm {
-            object: object(guest),
-            rate: Rate::new(VM_INTERVAL, VM_BURST),
-        });
-    }
-
-    /// From now on none are.
-    pub fn dismiss(&self, guest: &Guest) {
-        let mut known = self.known();
-        for claim in &guest.claims {
-            if let Some(vms) = known.vms_of.get_mut(claim) {
-                vms.retain(|vm| *vm != guest.vm);
-                if vms.is_empty() {
-                    known.vms_of.remove(claim);
+        // Those that stay were counted anew: their rates stay with them.
+        for uid in earlier {
+            if let Entry::Occupied(mut vm) = vms.entry(uid) {
+                vm.get_mut().claims -= 1;
+                if vm.get().claims == 0 {
+                    vm.remove();
                 }
             }
         }
-        known.vms.remove(&guest.vm);
+        if !users.is_empty() {
+            let uids = users.iter().map(|user| user.vm.clone());
+            vms_of.insert(claim.clone(), uids.collect());
+        }
     }
 
     /// Tells the turns of a claim's devices, as far as the rates have room.
@@ -163,14 +166,13 @@ impl Events {
     }
 }
 
-fn object(guest: &Guest) -> ObjectReference {
-    let (namespace, name) = guest.name.split_once('/').unwrap_or_default();
+fn object(namespace: &Name, user: &User) -> ObjectReference {
     ObjectReference {
         api_version: Some("kubevirt.io/v1".to_owned()),
         kind: Some("VirtualMachineInstance".to_owned()),
-        namespace: Some(namespace.to_owned()),
-        name: Some(name.to_owned()),
-        uid: Some(guest.vm.to_string()),
+        namespace: Some(namespace.to_string()),
+        name: Some(user.name.to_string()),
+        uid: Some(user.vm.to_string()),
         ..ObjectReference::default()
     }
 }
@@ -181,25 +183,28 @@ fn event(claim: &ClaimName, turn: &Turn) -> Event {
         driver,
         pool,
         device,
-        condition,
+        status,
+        reason,
+        message,
     } = turn;
     let of = if request.is_empty() {
         format!("claim {claim}, device {device} of {driver}")
     } else {
         format!("claim {claim}, request {request}")
     };
-    let note = match condition.message.as_str() {
-        "" => of,
-        message => format!("{of}: {message}"),
+    let note = if message.is_empty() {
+        of
+    } else {
+        format!("{of}: {message}")
     };
-    let is_as_expected = condition.status == Status::True || condition.reason == Reason::Pending;
+    let is_as_expected = status == Status::True.as_str() || *reason == Reason::Pending.to_string();
     Event {
         type_: if is_as_expected {
             EventType::Normal
         } else {
             EventType::Warning
         },
-        reason: condition.reason.to_string(),
+        reason: reason.clone(),
         note: Some(plain(&note, NOTE_BYTES)),
         action: "GuestReport".to_owned(),
         // Turns of different devices are never one Event.

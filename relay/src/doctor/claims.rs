@@ -11,9 +11,10 @@ use tokio::time::timeout;
 use super::ask::{ANSWER, ask};
 use super::examination::Examination;
 use crate::cluster::apply::{self, FIELD_MANAGER};
-use crate::cluster::claims::trimmed;
+use crate::cluster::claim_status::allocated;
 use crate::cluster::objects::{self, ClaimObject};
 use crate::cluster::refusal::{self, Right};
+use crate::cluster::transfer::trimmed;
 use crate::merge::{CONDITION_TYPE, merge};
 use crate::statement::{Condition, Statement, Status};
 use crate::store::{ClaimName, ClaimUpdate};
@@ -117,9 +118,14 @@ async fn write(
     }
 }
 
+fn devices_of(claim: &ClaimObject) -> impl Iterator<Item = [&str; 3]> {
+    claim.status.iter().flat_map(allocated)
+}
+
 fn drivers_of(claim: &ClaimObject) -> BTreeSet<String> {
-    let devices = objects::allocated(claim).into_iter();
-    devices.map(|[driver, ..]| driver.to_owned()).collect()
+    devices_of(claim)
+        .map(|[driver, ..]| driver.to_owned())
+        .collect()
 }
 
 /// A word about each device that no claim has yet: what changes nothing is not checked by the API server.
@@ -138,8 +144,7 @@ fn statements(claim: &ClaimObject, now: Timestamp) -> Vec<Statement> {
             },
         })
     };
-    let devices = objects::allocated(claim).into_iter();
-    devices.filter_map(statement).collect()
+    devices_of(claim).filter_map(statement).collect()
 }
 
 fn has_condition(claim: &ClaimObject) -> bool {

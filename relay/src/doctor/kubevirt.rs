@@ -128,7 +128,7 @@ async fn of_node(client: &Client, node: &str) -> Result<(Vec<Vm>, ClaimsOf), Str
     for pod in &pods.items {
         if let Some(Entry::Pod(pod)) = objects::pod(pod) {
             let claims = claims_of.entry(pod.vm.to_string()).or_default();
-            claims.extend(pod.claims);
+            claims.extend(pod.claims.into_keys());
         }
     }
     let api = Api::<VmObject>::all_with(client.clone(), &objects::vms());

@@ -1,7 +1,7 @@
 //! What is told of turns, and how often.
 
 use super::*;
-use crate::statement::Condition;
+use crate::cluster::requests::Requests;
 
 fn events() -> (Events, mpsc::Receiver<(Event, ObjectReference)>) {
     let (queue, receiver) = mpsc::channel(QUEUE);
@@ -14,11 +14,11 @@ fn events() -> (Events, mpsc::Receiver<(Event, ObjectReference)>) {
     (Events { queue, known }, receiver)
 }
 
-fn guest(name: &str, claim: &ClaimName) -> Guest {
-    Guest {
+fn user(name: &str) -> User {
+    User {
         vm: format!("uid-of-{name}").parse().unwrap(),
-        name: format!("lab/{name}"),
-        claims: vec![claim.clone()],
+        name: name.parse().unwrap(),
+        requests: Requests::All,
     }
 }
 
@@ -28,11 +28,9 @@ fn turn(status: Status, reason: Reason) -> Turn {
         driver: "d.example.com".to_owned(),
         pool: "p".to_owned(),
         device: "one".to_owned(),
-        condition: Condition {
-            status,
-            reason,
-            message: "net1".to_owned(),
-        },
+        status: status.as_str().to_owned(),
+        reason: reason.to_string(),
+        message: "net1".to_owned(),
     }
 }
 
@@ -41,10 +39,8 @@ async fn a_turn_is_told_on_every_vm_of_the_claim_and_on_no_other() {
     let (events, mut told) = events();
     let claim: ClaimName = "lab/nic".parse().unwrap();
     let other: ClaimName = "lab/other".parse().unwrap();
-    let (one, two) = (guest("one", &claim), guest("two", &claim));
-    for guest in [&one, &two, &guest("three", &other)] {
-        events.admit(guest);
-    }
+    events.set_users(&claim, &[user("one"), user("two")]);
+    events.set_users(&other, &[user("three")]);
     events.tell(&claim, &[turn(Status::True, Reason::Configured)]);
     for name in ["one", "two"] {
         let (event, vm) = told.try_recv().unwrap();
@@ -56,15 +52,17 @@ async fn a_turn_is_told_on_every_vm_of_the_claim_and_on_no_other() {
             Some("claim lab/nic, request vf: net1")
         );
     }
-    events.dismiss(&one);
+    events.set_users(&claim, &[user("two")]);
     events.tell(&claim, &[turn(Status::Unknown, Reason::AgentLost)]);
     let (event, vm) = told.try_recv().unwrap();
     assert_eq!(vm.name.as_deref(), Some("two"));
     assert_eq!(event.type_, EventType::Warning);
     assert!(told.try_recv().is_err());
-    events.dismiss(&two);
+    events.set_users(&claim, &[]);
     events.tell(&claim, &[turn(Status::True, Reason::Configured)]);
     assert!(told.try_recv().is_err());
+    let known = events.known();
+    assert_eq!((known.vms_of.len(), known.vms.len()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,10 +70,12 @@ async fn a_guest_that_turns_all_the_time_leaves_room_for_others() {
     let (events, mut told) = events();
     let (wild, calm): (ClaimName, ClaimName) =
         ("lab/wild".parse().unwrap(), "lab/calm".parse().unwrap());
-    events.admit(&guest("wild", &wild));
-    events.admit(&guest("calm", &calm));
+    events.set_users(&wild, &[user("wild")]);
+    events.set_users(&calm, &[user("calm")]);
     for _ in 0..10_000 {
         events.tell(&wild, &[turn(Status::False, Reason::Pending)]);
+        // The same users again give it no new bucket.
+        events.set_users(&wild, &[user("wild")]);
     }
     events.tell(&calm, &[turn(Status::True, Reason::Configured)]);
     let mut of = HashMap::new();
