@@ -7,8 +7,8 @@ use std::time::Duration;
 use device_attributes::Name;
 use device_attributes::report::PORT;
 
-use crate::cluster::connect;
 use crate::cluster::watch::Node;
+use crate::cluster::{connect, vsock_mode};
 use crate::configuration::listen_path;
 use crate::guest_socket::{self, GuestSocket};
 use crate::listen::{UnixSocket, Vsock};
@@ -32,6 +32,7 @@ pub async fn start(
     let mut work = Work::default();
     let roster = Arc::new(Roster::new());
     if sockets.is_empty() {
+        vsock_mode::check(Path::new("/proc/sys")).map_err(Failure::Other)?;
         let vsock = Vsock::bind().map_err(Failure::other)?;
         work.listening
             .push(format!("vsock port {PORT} for the VMs of node {node}"));

@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::command::stdout_of;
 use crate::wait;
 
 /// A running program. Dropping it kills the program; so does the end of the thread that started it,
@@ -68,6 +69,29 @@ impl Process {
             );
         }
         Ok(())
+    }
+
+    /// Kills the program.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Ends the program as systemd and the kubelet do, and waits for its end, at most 30 s.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub fn end(&mut self) -> Result<ExitStatus> {
+        let id = self.id().to_string();
+        stdout_of(Command::new("kill").args(["-TERM", &id]))?;
+        let what = format!("the end of {} after SIGTERM", self.name);
+        wait::until(&what, Duration::from_secs(30), || {
+            Ok(self.child.try_wait()?)
+        })
     }
 
     /// Waits, at most 10 s, until the program has made the file `path`, a socket usually.

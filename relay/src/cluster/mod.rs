@@ -16,5 +16,6 @@ pub mod release;
 pub mod requests;
 pub mod shared;
 mod transfer;
+pub mod vsock_mode;
 pub mod watch;
 mod writer;
