@@ -3,12 +3,11 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::command::stdout_of;
 use crate::wait;
 
 /// A running program. Dropping it kills the program; so does the end of the thread that started it,
@@ -55,6 +54,33 @@ impl Process {
         self.child.id()
     }
 
+    /// Asks the program to end, as the kubelet does: SIGTERM.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn terminate(&self) -> Result<()> {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.id().to_string()])
+            .status()
+            .context("kill cannot be started")?;
+        if !asked.success() {
+            bail!("{} cannot be asked to end", self.name);
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the program, and gives its exit code; a signal has none.
+    ///
+    /// # Errors
+    /// When it does not end in a minute.
+    pub fn wait(&mut self) -> Result<Option<i32>> {
+        let what = format!("the end of {}", self.name);
+        wait::until(&what, Duration::from_mins(1), || {
+            Ok(self.child.try_wait()?)
+        })
+        .map(|status| status.code())
+    }
+
     /// Fails when the program has ended, with the end of its log.
     ///
     /// # Errors
@@ -79,19 +105,6 @@ impl Process {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
-    }
-
-    /// Ends the program as systemd and the kubelet do, and waits for its end, at most 30 s.
-    ///
-    /// # Errors
-    /// When it does not end.
-    pub fn end(&mut self) -> Result<ExitStatus> {
-        let id = self.id().to_string();
-        stdout_of(Command::new("kill").args(["-TERM", &id]))?;
-        let what = format!("the end of {} after SIGTERM", self.name);
-        wait::until(&what, Duration::from_secs(30), || {
-            Ok(self.child.try_wait()?)
-        })
     }
 
     /// Waits, at most 10 s, until the program has made the file `path`, a socket usually.

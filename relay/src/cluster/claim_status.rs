@@ -57,6 +57,18 @@ struct Condition {
     last_transition_time: Option<String>,
 }
 
+/// The devices that are allocated: driver, pool, device.
+pub fn allocated(status: &ClaimStatus) -> Vec<[&str; 3]> {
+    let devices = status.allocation.as_ref();
+    let devices = devices.and_then(|allocation| allocation.devices.as_ref());
+    devices
+        .and_then(|devices| devices.results.as_ref())
+        .into_iter()
+        .flatten()
+        .map(|device| [&device.driver, &device.pool, &device.name].map(String::as_str))
+        .collect()
+}
+
 /// Leaves out what the relay does not need to know while it remembers a claim: the words of others.
 pub fn without_words_of_others(status: &mut ClaimStatus) {
     let devices = status.devices.iter_mut().flatten();

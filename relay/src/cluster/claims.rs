@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use device_attributes::Name;
 use kube::Client;
+use tokio::sync::Semaphore;
 use tracing::{debug, warn};
 
+use super::events::Events;
 use super::index::User;
 use super::shared::Voice;
 use super::transfer::Transfer;
@@ -24,6 +26,7 @@ const RELEASES: usize = 1024;
 #[derive(Debug)]
 pub struct ApiClaims {
     transfer: Transfer,
+    events: Events,
     table: Arc<Table>,
 }
 
@@ -53,10 +56,12 @@ pub struct ClaimsOfVm {
 }
 
 impl ApiClaims {
-    /// The claims that this client reaches; nobody uses any yet.
-    pub fn new(client: Client) -> Self {
+    /// The claims that this client reaches; nobody uses any yet. There are no more requests at once than permits, and
+    /// none when these are closed; turns of readiness are told to `events`.
+    pub fn new(client: Client, permits: Arc<Semaphore>, events: Events) -> Self {
         Self {
-            transfer: Transfer::new(client),
+            transfer: Transfer::new(client, permits, events.clone()),
+            events,
             table: Arc::default(),
         }
     }
@@ -73,6 +78,7 @@ impl ApiClaims {
     /// goes. When the last has gone, our conditions are given up. `are_new` is for VMs that were given the claim while
     /// the relay ran.
     pub fn set_users(&self, claim: &ClaimName, users: Vec<User>, are_new: bool) {
+        self.events.set_users(claim, &users);
         let mut held = self.table.held();
         let earlier = held.claims.get_mut(claim).map(|claim| &mut claim.voices);
         let earlier = earlier.map(std::mem::take).unwrap_or_default();

@@ -108,6 +108,11 @@ pub fn vms() -> ApiResource {
     )
 }
 
+/// KubeVirt's own configuration.
+pub fn kubevirts() -> ApiResource {
+    resource("kubevirt.io", "v1", "KubeVirt", "kubevirts")
+}
+
 /// Claims.
 pub fn claims() -> ApiResource {
     resource("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use kube::core::Status;
 
+use crate::monitoring::labels::FailureReason;
+
 /// The synthetic resource that the API server asks about for `status.devices` (KEP-4817).
 const DRIVER_RESOURCE: &str = "resourceclaims/driver";
 
@@ -65,24 +67,35 @@ pub fn pause(error: &kube::Error) -> Duration {
     least.max(Duration::from_secs(asked.into()))
 }
 
+/// Why a request failed, as metrics have it.
+pub fn reason(error: &kube::Error) -> FailureReason {
+    match error {
+        kube::Error::Api(status) => FailureReason::of_status(status.code),
+        _ => FailureReason::Unreachable,
+    }
+}
+
 /// The words for an error. `right` is what the request takes.
 pub fn words(error: &kube::Error, right: Right) -> String {
     match error {
         kube::Error::Api(status) => answer(status, right),
-        other => {
-            let mut words = format!("no answer from the API server that can be used: {other}");
-            let mut source = other.source();
-            while let Some(error) = source {
-                let said = error.to_string();
-                // Some errors have the words of their source already.
-                if !words.contains(&said) {
-                    let _ = write!(words, ": {said}");
-                }
-                source = error.source();
-            }
-            words
-        }
+        other => unanswered(other),
     }
+}
+
+/// The words for an error that is no answer.
+pub fn unanswered(error: &kube::Error) -> String {
+    let mut words = format!("no answer from the API server that can be used: {error}");
+    let mut source = error.source();
+    while let Some(error) = source {
+        let said = error.to_string();
+        // Some errors have the words of their source already.
+        if !words.contains(&said) {
+            let _ = write!(words, ": {said}");
+        }
+        source = error.source();
+    }
+    words
 }
 
 /// The words for an answer that is an error.

@@ -13,15 +13,17 @@ use tokio::time::timeout;
 
 use super::apply::{self, FIELD_MANAGER};
 use super::claim_status;
+use super::events::Events;
 use super::objects::{self, ClaimObject};
 use super::refusal::{self, Meaning, Right};
 use super::release;
 use super::shared::{self, Joined, Voice};
+use super::turns;
+use crate::monitoring::labels::{FailureReason, Operation};
+use crate::monitoring::metrics;
 use crate::store::{ClaimName, StoreError};
 use crate::value::Value;
 
-/// The most requests that are under way at once: an API server that is slow has others to serve.
-const REQUESTS: usize = 8;
 /// The longest that an answer is waited for.
 const ANSWER: Duration = Duration::from_secs(10);
 /// How often a release is tried at once while others change the claim.
@@ -42,6 +44,7 @@ pub(super) struct Transfer {
     client: Client,
     /// Fair: who waits longest is next.
     permits: Arc<Semaphore>,
+    events: Events,
 }
 
 /// A claim as the API server has last shown it: in its answer to a read, and from then on in those to our own writes.
@@ -57,10 +60,11 @@ impl std::fmt::Debug for Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(client: Client) -> Self {
+    pub(super) fn new(client: Client, permits: Arc<Semaphore>, events: Events) -> Self {
         Self {
             client,
-            permits: Arc::new(Semaphore::new(REQUESTS)),
+            permits,
+            events,
         }
     }
 
@@ -87,6 +91,7 @@ impl Transfer {
         }
         match self.apply(claim, &apply::body(&wanted)).await {
             Ok(written) => {
+                self.events.tell(claim, &turns::between(&held, &wanted));
                 *known = Some(written);
                 Ok(joined)
             }
@@ -147,7 +152,8 @@ impl Transfer {
     async fn read(&self, claim: &ClaimName) -> Result<Value, Failure> {
         let right = Right("resource.k8s.io", "resourceclaims", "\"get\"");
         let api = self.api(claim);
-        self.ask(claim, right, api.get(claim.name.as_str())).await
+        let request = api.get(claim.name.as_str());
+        self.ask(claim, Operation::Read, right, request).await
     }
 
     async fn apply(&self, claim: &ClaimName, body: &Json) -> Result<Value, Failure> {
@@ -157,13 +163,14 @@ impl Transfer {
         let right = Right("resource.k8s.io", "resourceclaims/status", "\"patch\"");
         let api = self.api(claim);
         let name = claim.name.as_str();
-        self.ask(claim, right, api.patch_status(name, &parameters, &patch))
-            .await
+        let request = api.patch_status(name, &parameters, &patch);
+        self.ask(claim, Operation::Apply, right, request).await
     }
 
     async fn ask(
         &self,
         claim: &ClaimName,
+        operation: Operation,
         right: Right,
         request: impl Future<Output = kube::Result<ClaimObject>>,
     ) -> Result<Value, Failure> {
@@ -176,11 +183,14 @@ impl Transfer {
         let Ok(_permit) = self.permits.acquire().await else {
             return Err(unclear("the relay ends".to_owned()));
         };
+        metrics::request(operation);
         let answer = timeout(ANSWER, request).await.map_err(|_| {
+            metrics::failure(operation, FailureReason::Timeout);
             let seconds = ANSWER.as_secs();
             unclear(format!("the API server has not answered for {seconds} s"))
         })?;
         let object = answer.map_err(|error| {
+            metrics::failure(operation, refusal::reason(&error));
             let words = refusal::words(&error, right);
             failed(words, refusal::pause(&error), refusal::meaning(&error))
         })?;
@@ -189,7 +199,10 @@ impl Transfer {
 }
 
 /// What has to be known of a claim: a claim can be large, and a node can have many.
-fn trimmed(mut object: ClaimObject) -> Result<Value, serde_json::Error> {
+///
+/// # Errors
+/// It has a shape that no claim has.
+pub fn trimmed(mut object: ClaimObject) -> Result<Value, serde_json::Error> {
     let status = object.status.as_mut();
     status.map(claim_status::without_words_of_others);
     serde_json::from_value(json!({

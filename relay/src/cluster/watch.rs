@@ -11,17 +11,36 @@ use futures_util::StreamExt as _;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
-use tracing::{debug, info, warn};
+use tracing::{Instrument as _, debug, info, info_span, warn};
 
 use super::claims::ApiClaims;
+use super::events::Events;
 use super::index::{Entry, Guest, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
 use super::refusal::{self, Right};
 use crate::configuration;
 use crate::guest::{self, Connections};
+use crate::monitoring::labels::{FailureReason, Operation};
+use crate::monitoring::metrics;
+use crate::monitoring::readiness::{self, Need};
 use crate::roster::Roster;
 use crate::statement::{Condition, Status};
+
+/// The label selector of virt-launcher pods.
+pub const LAUNCHER: &str = "kubevirt.io=virt-launcher,kubevirt.io/created-by";
+
+/// The field selector of a node's pods. A pod that has ended keeps its name and its claims' names, and has no guest
+/// any more.
+pub fn pods_of_node(node: &str) -> String {
+    format!("spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed")
+}
+
+/// The label selector of a node's VMs.
+pub fn vms_of_node(node: &str) -> String {
+    format!("kubevirt.io/nodeName={node}")
+}
 
 /// The node's guests at work.
 pub struct Node {
@@ -33,6 +52,10 @@ pub struct Node {
     pub roster: Arc<Roster>,
     /// After how much silence an agent is lost.
     pub lost_after: Duration,
+    /// How many requests for claims may be under way at once.
+    pub permits: Arc<Semaphore>,
+    /// Where turns of readiness are told.
+    pub events: Events,
 }
 
 impl std::fmt::Debug for Node {
@@ -70,17 +93,12 @@ impl Node {
     /// Watches for as long as the relay runs.
     pub async fn watch(self) {
         let pods = Api::<PodObject>::all_with(self.client.clone(), &objects::pods());
-        // A pod that has ended keeps its name and its claims' names, and has no guest any more.
-        let of_node = format!(
-            "spec.nodeName={},status.phase!=Succeeded,status.phase!=Failed",
-            self.name
-        );
         let config = Config::default()
-            .fields(&of_node)
-            .labels("kubevirt.io=virt-launcher,kubevirt.io/created-by");
+            .fields(&pods_of_node(self.name.as_str()))
+            .labels(LAUNCHER);
         let mut pods = pin!(watcher(pods, config).default_backoff());
         let vms = Api::<VmObject>::all_with(self.client.clone(), &objects::vms());
-        let config = Config::default().labels(&format!("kubevirt.io/nodeName={}", self.name));
+        let config = Config::default().labels(&vms_of_node(self.name.as_str()));
         let mut vms = pin!(watcher(vms, config).default_backoff());
 
         let verbs = "\"list\", \"watch\"";
@@ -92,7 +110,7 @@ impl Node {
         let mut index = Index::default();
         let mut guests = Guests {
             are_new: false,
-            store: Arc::new(ApiClaims::new(self.client)),
+            store: Arc::new(ApiClaims::new(self.client, self.permits, self.events)),
             roster: self.roster,
             lost_after: self.lost_after,
             tasks: HashMap::new(),
@@ -136,6 +154,7 @@ impl Watch {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
+                metrics::failure(Operation::Watch, reason(&error));
                 let words = words(&error, self.right);
                 if self.last_error.as_ref() == Some(&words) {
                     debug!("{resource}: {words}");
@@ -164,6 +183,10 @@ impl Watch {
             }
             Event::InitDone => {
                 self.is_known = true;
+                readiness::fulfil(match self.kind {
+                    Kind::Pod => Need::Pods,
+                    Kind::Vm => Need::Vms,
+                });
                 let listed = self.listed.take().unwrap_or_default();
                 info!("{resource}: {} of this node are known", listed.len());
                 index.retain(self.kind, &listed)
@@ -197,6 +220,16 @@ fn words(error: &watcher::Error, right: Right) -> String {
         | watcher::Error::WatchFailed(error) => refusal::words(error, right),
         watcher::Error::WatchError(status) => refusal::answer(status, right),
         watcher::Error::NoResourceVersion => error.to_string(),
+    }
+}
+
+fn reason(error: &watcher::Error) -> FailureReason {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => refusal::reason(error),
+        watcher::Error::WatchError(status) => FailureReason::of_status(status.code),
+        watcher::Error::NoResourceVersion => FailureReason::OtherAnswer,
     }
 }
 
@@ -256,7 +289,8 @@ impl Guests {
         let claims: Vec<String> = guest.claims.iter().map(ToString::to_string).collect();
         info!(cid, vm = guest.name, claims = claims.join(", "), "a guest");
         let connections = Arc::new(Connections::new());
-        let task = tokio::spawn(guest::serve(
+        let span = info_span!("guest", vm = guest.name);
+        let serving = guest::serve(
             configuration::Guest {
                 cid,
                 socket: None,
@@ -265,7 +299,8 @@ impl Guests {
             Arc::clone(&connections),
             Arc::new(self.store.of(guest.vm.clone())),
             self.lost_after,
-        ));
+        );
+        let task = tokio::spawn(serving.instrument(span));
         self.roster.admit(cid, connections);
         self.tasks.insert(cid, (guest, task.abort_handle()));
     }

@@ -13,6 +13,9 @@ use tracing::{info, warn};
 use super::claims::Table;
 use super::shared::{Joined, Voice};
 use super::transfer::{Failure, Known, Transfer};
+use crate::monitoring::labels::ApplyOutcome;
+use crate::monitoring::metrics;
+use crate::monitoring::unsent::Unsent;
 use crate::store::{ClaimName, Outcome, StoreError};
 
 /// The longest that a guest's task waits for a write: it has a guest to listen to.
@@ -74,6 +77,7 @@ impl Writer {
             done: done_sender,
             table,
             release_failure: String::new(),
+            unsent: Unsent::new(),
         };
         Self {
             claim,
@@ -145,6 +149,7 @@ struct Work {
     table: Weak<Table>,
     /// So that a lasting failure is logged once; those of a report are in the log of its guest.
     release_failure: String,
+    unsent: Unsent,
 }
 
 impl Work {
@@ -157,6 +162,7 @@ impl Work {
         let mut next_pauses = pauses.build();
         let mut known = None;
         while self.wanted.changed().await.is_ok() {
+            self.unsent.begin();
             while let Err(pause) = self.attempt(&mut known).await {
                 let grown = next_pauses.next().unwrap_or(LONGEST_PAUSE);
                 sleep(grown.max(pause)).await;
@@ -176,8 +182,14 @@ impl Work {
             Word::Nothing => self.release(known).await,
         };
         let (result, next) = match tried {
-            Ok(joined) => (Ok(joined), Ok(())),
-            Err(Failure { error, pause, .. }) => (Err(error), Err(pause)),
+            Ok(joined) => {
+                metrics::put(joined.changed, &self.unsent);
+                (Ok(joined), Ok(()))
+            }
+            Err(Failure { error, pause, .. }) => {
+                metrics::apply(ApplyOutcome::Failed);
+                (Err(error), Err(pause))
+            }
         };
         self.done.send_replace(Done { number, result });
         next

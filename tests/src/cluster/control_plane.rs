@@ -85,7 +85,8 @@ impl ControlPlane {
             .api_server
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        api_server.end()?;
+        api_server.terminate()?;
+        api_server.wait()?;
         *api_server = start_api_server(&self.program, &self.state, &self.store, self.port)?;
         wait_until_ready(&mut api_server, &self.admin)
     }

@@ -60,8 +60,13 @@ impl Guest {
 
     /// Reports one device, and gives the problems of the answer; `null` when there are none.
     pub fn report(&mut self, sequence: u64, device: &Value) -> Result<Value> {
-        self.send(&json!({"type": "report", "sequence": sequence, "devices": [device]}))?;
+        self.say(sequence, device)?;
         self.acknowledged(sequence)
+    }
+
+    /// Reports one device, and does not wait for the answer.
+    pub fn say(&mut self, sequence: u64, device: &Value) -> Result<()> {
+        self.send(&json!({"type": "report", "sequence": sequence, "devices": [device]}))
     }
 
     /// Waits until the relay has closed the connection.

@@ -9,10 +9,12 @@
     unreachable_pub
 )]
 
+mod doctor;
 mod door;
 mod guest;
 mod node;
 mod objects;
+mod operations;
 mod overload;
 mod refusals;
 mod release;
@@ -90,6 +92,33 @@ fn main() -> ExitCode {
                 refusals::away,
             ),
             ("watches_that_are_too_old_begin_anew", refusals::old_watches),
+            (
+                "a_turn_is_an_event_that_kubectl_describe_shows",
+                operations::events,
+            ),
+            (
+                "a_guest_that_turns_all_the_time_costs_few_events",
+                operations::wild_guest,
+            ),
+            (
+                "without_the_rule_for_events_claims_are_written",
+                operations::no_events,
+            ),
+            (
+                "ready_when_the_node_is_listed_and_not_before",
+                operations::readiness,
+            ),
+            (
+                "a_write_under_way_ends_before_the_relay",
+                operations::graceful_end,
+            ),
+            (
+                "a_write_that_does_not_end_is_broken_off",
+                operations::end_in_time,
+            ),
+            ("doctor_finds_nothing_on_a_node_that_works", doctor::well),
+            ("doctor_names_each_missing_rule", doctor::missing_rules),
+            ("doctor_looks_at_tokens_and_vms", doctor::tokens_and_vms),
         ],
     )
 }

@@ -1,7 +1,9 @@
 //! A relay at work for a node, and what runs on the node.
 
 use std::fs;
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -200,8 +202,9 @@ impl<'a> Node<'a> {
 
     /// Ends the relay as the kubelet does.
     pub fn end_relay(&mut self) -> Result<()> {
-        let status = self.relay.end()?;
-        ensure!(status.success(), "the relay ends with {status}");
+        self.terminate()?;
+        let code = self.exit_code()?;
+        ensure!(code == Some(0), "the relay ends with {code:?}");
         Ok(())
     }
 
@@ -210,6 +213,66 @@ impl<'a> Node<'a> {
         let mut asked = self.control.audit()?;
         asked.retain(|asked| asked.account == self.account);
         Ok(asked)
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// What stands for the vsock of the guest with CID 5.
+    pub fn guest_socket(&self) -> String {
+        let socket = self.directory.path().join("vm5");
+        format!("--guest-socket=cid=5,socket={}", socket.display())
+    }
+
+    /// Asks the relay to end, and waits until it listens no more.
+    pub fn terminate(&self) -> Result<()> {
+        self.relay.terminate()?;
+        let socket = self.directory.path().join("vm5_10739");
+        wait::until("the end of listening", PATIENCE, || {
+            Ok((!socket.exists()).then_some(()))
+        })
+    }
+
+    /// The exit code of the relay.
+    pub fn exit_code(&mut self) -> Result<Option<i32>> {
+        self.relay.wait()
+    }
+
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.directory.path().join("relay.log"))?)
+    }
+
+    /// Status and words of the relay's answer; it was started with `--metrics-address=127.0.0.1:0`.
+    pub fn get(&self, path: &str) -> Result<(u16, String)> {
+        let place = wait::until("where the relay answers HTTP", PATIENCE, || {
+            let log = self.log()?;
+            let place = log.split("listening on http://").nth(1);
+            Ok(place.and_then(|place| Some(place.split_once(' ')?.0.to_owned())))
+        })?;
+        let mut stream = TcpStream::connect(place)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (headers, body) = answer.split_once("\r\n\r\n").context(answer.clone())?;
+        let status = headers.split(' ').nth(1).context("no status")?;
+        Ok((status.parse()?, body.to_owned()))
+    }
+
+    /// The value of a series, without the prefix that all have.
+    pub fn metric(&self, series: &str) -> Result<f64> {
+        let (_, text) = self.get("/metrics")?;
+        let name = format!("dra_guest_relay_{series} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&name));
+        Ok(line
+            .with_context(|| format!("no {series} in {text}"))?
+            .parse()?)
+    }
+
+    pub fn wait_for_metric(&self, series: &str, least: f64) -> Result<()> {
+        wait::until(&format!("{least} of {series}"), PATIENCE, || {
+            Ok((self.metric(series)? >= least).then_some(()))
+        })
     }
 
     pub fn wait_for_log(&self, words: &str) -> Result<()> {

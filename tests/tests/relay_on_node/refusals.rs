@@ -203,9 +203,6 @@ pub fn away(control: &mut ControlPlane) -> Result<()> {
 /// A door before the API server, and a kubeconfig that leads through it.
 fn before(control: &ControlPlane) -> Result<(Door, Value)> {
     let mut config = control.kubeconfig(User::Admin);
-    let server = &mut config["clusters"][0]["cluster"]["server"];
-    let (host, port) = server.as_str().unwrap().rsplit_once(':').unwrap();
-    let door = Door::before(port.parse()?)?;
-    *server = format!("{host}:{}", door.port).into();
+    let door = Door::before_server_of(&mut config)?;
     Ok((door, config))
 }
