@@ -11,7 +11,8 @@ use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
 use crate::door::Door;
-use crate::node::{Node, report};
+use crate::guest::report;
+use crate::node::Node;
 use crate::objects::VMS;
 use crate::{driver_rule, rules};
 
