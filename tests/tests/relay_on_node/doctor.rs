@@ -53,23 +53,23 @@ impl Said {
 }
 
 pub fn well(control: &mut ControlPlane) -> Result<()> {
-    let account = ServiceAccount::create(control.admin(), "relay-l", &all_rules())?;
-    let node = Node::start(control, "node-l", &account, &[])?;
-    node.claim("nic-l")?;
-    node.vm("vm-l", 5, &["nic-l"])?;
-    let before = node.read("nic-l")?;
+    let account = ServiceAccount::create(control.admin(), "relay-ol", &all_rules())?;
+    let node = Node::start(control, "node-ol", &account, &[])?;
+    node.claim("nic-ol")?;
+    node.vm("vm-ol", 5, &["nic-ol"])?;
+    let before = node.read("nic-ol")?;
     let said = doctor(&node.kubeconfig(), &[&node.guest_socket()])?;
     ensure!(said.code == Some(0), "{}", said.json);
     assert_eq!(said.json["findings"], 0);
-    assert_eq!(said.json["node"], "node-l");
+    assert_eq!(said.json["node"], "node-ol");
     let identity = said.messages("identity", "ok");
     assert_eq!(
         identity,
-        ["system:serviceaccount:default:relay-l, relay-l-node-l on node node-l"]
+        ["system:serviceaccount:default:relay-ol, relay-ol-node-ol on node node-ol"]
     );
     assert_eq!(
         said.messages("write", "ok"),
-        [format!("a dry run of default/nic-l is taken ({DRIVER})")]
+        [format!("a dry run of default/nic-ol is taken ({DRIVER})")]
     );
     assert_eq!(said.messages("rights", "ok").len(), all_rules().len());
     assert_eq!(
@@ -82,7 +82,7 @@ pub fn well(control: &mut ControlPlane) -> Result<()> {
         said.json
     );
     ensure!(
-        node.read("nic-l")? == before,
+        node.read("nic-ol")? == before,
         "doctor has written the claim"
     );
 
@@ -106,7 +106,7 @@ pub fn well(control: &mut ControlPlane) -> Result<()> {
     assert_eq!(said.code, Some(1));
     assert_eq!(
         said.messages("node", "finding"),
-        ["--node-name is node-x, and the token is bound to node node-l"]
+        ["--node-name is node-x, and the token is bound to node node-ol"]
     );
     Ok(())
 }
@@ -114,10 +114,10 @@ pub fn well(control: &mut ControlPlane) -> Result<()> {
 pub fn missing_rules(control: &mut ControlPlane) -> Result<()> {
     // One rule is missing at a time, and then all of them.
     let all = all_rules();
-    let account = ServiceAccount::create(control.admin(), "relay-m", &all)?;
-    let node = Node::start(control, "node-m", &account, &[])?;
-    node.claim("nic-m")?;
-    node.vm("vm-m", 5, &["nic-m"])?;
+    let account = ServiceAccount::create(control.admin(), "relay-om", &all)?;
+    let node = Node::start(control, "node-om", &account, &[])?;
+    node.claim("nic-om")?;
+    node.vm("vm-om", 5, &["nic-om"])?;
     for missing in &all {
         let others: Vec<&Value> = all.iter().filter(|rule| *rule != missing).collect();
         let said = said_with(control, &node, &json!(others))?;
@@ -146,7 +146,7 @@ pub fn missing_rules(control: &mut ControlPlane) -> Result<()> {
 
 /// What doctor says when the account of the node has these rules.
 fn said_with(control: &ControlPlane, node: &Node<'_>, rules: &Value) -> Result<Said> {
-    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-m";
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-om";
     let mut object = control.admin().get(role)?.object()?;
     object["rules"] = rules.clone();
     control.admin().replace(role, &object)?.object()?;
@@ -168,18 +168,18 @@ pub fn tokens_and_vms(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
     let mut all = all_rules();
     all.push(json!({"apiGroups": ["kubevirt.io"], "resources": ["kubevirts"], "verbs": ["list"]}));
-    let account = ServiceAccount::create(admin, "relay-n", &all)?;
-    let node = Node::start(control, "node-n", &account, &[])?;
-    node.claim("nic-n")?;
-    node.vm("vm-n", 5, &["nic-n"])?;
-    let mut vm = admin.get(&format!("{VMS}/vm-n"))?.object()?;
+    let account = ServiceAccount::create(admin, "relay-on", &all)?;
+    let node = Node::start(control, "node-on", &account, &[])?;
+    node.claim("nic-on")?;
+    node.vm("vm-on", 5, &["nic-on"])?;
+    let mut vm = admin.get(&format!("{VMS}/vm-on"))?.object()?;
     vm["status"] = json!({"phase": "Running"});
     admin
-        .replace(&format!("{VMS}/vm-n/status"), &vm)?
+        .replace(&format!("{VMS}/vm-on/status"), &vm)?
         .object()?;
     let said = doctor(&node.kubeconfig(), &[&node.guest_socket()])?;
     let deaf = said.messages("vms", "finding");
-    ensure!(deaf[0].ends_with("cannot report: default/vm-n"), "{deaf:?}");
+    ensure!(deaf[0].ends_with("cannot report: default/vm-on"), "{deaf:?}");
     ensure!(
         said.advice()[0].contains("autoattachVSOCK: true"),
         "{:?}",

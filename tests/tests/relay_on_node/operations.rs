@@ -50,47 +50,47 @@ fn failed(claim: &str) -> Value {
 
 pub fn events(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
-    let account = ServiceAccount::create(admin, "relay-f", &all_rules())?;
-    let node = Node::start(control, "node-f", &account, &["--log-format=json"])?;
-    node.claim("nic-f")?;
-    node.vm("vm-f", 5, &["nic-f"])?;
+    let account = ServiceAccount::create(admin, "relay-of", &all_rules())?;
+    let node = Node::start(control, "node-of", &account, &["--log-format=json"])?;
+    node.claim("nic-of")?;
+    node.vm("vm-of", 5, &["nic-of"])?;
     let mut guest = node.guest()?;
-    assert_eq!(guest.report(1, &report("nic-f"))?, json!(null));
-    let event = wait_for_event(admin, "vm-f", "Configured")?;
+    assert_eq!(guest.report(1, &report("nic-of"))?, json!(null));
+    let event = wait_for_event(admin, "vm-of", "Configured")?;
     let log = node.log()?;
     let line = log.lines().find(|line| line.contains("status written"));
     let line: Value = serde_json::from_str(line.unwrap())?;
     assert_eq!(line["cid"], 5);
-    assert_eq!(line["claim"], "default/nic-f");
-    assert_eq!(line["span"]["vm"], "default/vm-f");
+    assert_eq!(line["claim"], "default/nic-of");
+    assert_eq!(line["span"]["vm"], "default/vm-of");
     assert_eq!(event["type"], "Normal");
-    assert_eq!(event["message"], "claim default/nic-f, request vf: net1");
+    assert_eq!(event["message"], "claim default/nic-of, request vf: net1");
     assert_eq!(event["reportingComponent"], "dra-guest-relay");
-    assert_eq!(event["reportingInstance"], "node-f");
-    assert_eq!(event["related"]["name"], "nic-f");
-    let vm = admin.get(&format!("{VMS}/vm-f"))?.object()?;
+    assert_eq!(event["reportingInstance"], "node-of");
+    assert_eq!(event["related"]["name"], "nic-of");
+    let vm = admin.get(&format!("{VMS}/vm-of"))?.object()?;
     assert_eq!(event["involvedObject"]["uid"], vm["metadata"]["uid"]);
 
     // The same again is no turn, and another message of the same word is none either.
-    let mut renamed = report("nic-f");
+    let mut renamed = report("nic-of");
     renamed["interfaceName"] = json!("net2");
     guest.report(2, &renamed)?;
-    assert_eq!(guest.report(3, &failed("nic-f"))?, json!(null));
-    let event = wait_for_event(admin, "vm-f", "DeviceNotFound")?;
+    assert_eq!(guest.report(3, &failed("nic-of"))?, json!(null));
+    let event = wait_for_event(admin, "vm-of", "DeviceNotFound")?;
     assert_eq!(event["type"], "Warning");
     assert_eq!(
         event["message"],
-        "claim default/nic-f, request vf: no NIC has this MAC"
+        "claim default/nic-of, request vf: no NIC has this MAC"
     );
-    let events = events_of(admin, "vm-f")?;
+    let events = events_of(admin, "vm-of")?;
     ensure!(events.len() == 2, "{events:?}");
 
-    let shown = describe(control, "vm-f")?;
+    let shown = describe(control, "vm-of")?;
     for words in [
         "Normal   Configured",
         "Warning  DeviceNotFound",
         "dra-guest-relay",
-        "claim default/nic-f, request vf: net1",
+        "claim default/nic-of, request vf: net1",
     ] {
         ensure!(shown.contains(words), "{words} is not in:\n{shown}");
     }
@@ -100,8 +100,8 @@ pub fn events(control: &mut ControlPlane) -> Result<()> {
         let name = event["metadata"]["name"].as_str().unwrap();
         admin.delete(&format!("{EVENTS}/{name}"))?.object()?;
     }
-    guest.report(4, &report("nic-f"))?;
-    wait_for_event(admin, "vm-f", "Configured")?;
+    guest.report(4, &report("nic-of"))?;
+    wait_for_event(admin, "vm-of", "Configured")?;
     Ok(())
 }
 
@@ -120,23 +120,23 @@ fn describe(control: &ControlPlane, vm: &str) -> Result<String> {
 
 pub fn wild_guest(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
-    let account = ServiceAccount::create(admin, "relay-g", &all_rules())?;
-    let node = Node::start(control, "node-g", &account, &[METRICS])?;
-    node.claim("nic-g")?;
-    node.vm("vm-g", 5, &["nic-g"])?;
+    let account = ServiceAccount::create(admin, "relay-og", &all_rules())?;
+    let node = Node::start(control, "node-og", &account, &[METRICS])?;
+    node.claim("nic-og")?;
+    node.vm("vm-og", 5, &["nic-og"])?;
     let mut guest = node.guest()?;
     for sequence in 0..30 {
-        let problems = guest.report(2 * sequence, &failed("nic-g"))?;
+        let problems = guest.report(2 * sequence, &failed("nic-og"))?;
         ensure!(problems.is_null(), "{problems}");
-        guest.report(2 * sequence + 1, &report("nic-g"))?;
+        guest.report(2 * sequence + 1, &report("nic-og"))?;
     }
-    node.wait_for_condition("nic-g", "True", "Configured")?;
+    node.wait_for_condition("nic-og", "True", "Configured")?;
     node.wait_for_metric("events_total{outcome=\"sent\"}", 25.0)?;
     let held_back = node.metric("events_total{outcome=\"held_back\"}")?;
     // Each turn was written, and each is told or counted; a minute may bring one more.
     ensure!(held_back >= 30.0, "{held_back}");
     ensure!(node.metric("applies_total{outcome=\"written\"}")? >= 60.0);
-    let events = events_of(admin, "vm-g")?;
+    let events = events_of(admin, "vm-og")?;
     ensure!(events.len() == 2, "{events:?}");
     let count = |event: &Value| event["series"]["count"].as_u64().unwrap();
     let told: u64 = events.iter().map(count).sum();
@@ -146,16 +146,16 @@ pub fn wild_guest(control: &mut ControlPlane) -> Result<()> {
 
 pub fn no_events(control: &mut ControlPlane) -> Result<()> {
     let rules = [rules(), vec![driver_rule()]].concat();
-    let account = ServiceAccount::create(control.admin(), "relay-h", &rules)?;
-    let node = Node::start(control, "node-h", &account, &[METRICS])?;
-    node.claim("nic-h")?;
-    node.vm("vm-h", 5, &["nic-h"])?;
+    let account = ServiceAccount::create(control.admin(), "relay-oh", &rules)?;
+    let node = Node::start(control, "node-oh", &account, &[METRICS])?;
+    node.claim("nic-oh")?;
+    node.vm("vm-oh", 5, &["nic-oh"])?;
     let mut guest = node.guest()?;
-    assert_eq!(guest.report(1, &report("nic-h"))?, json!(null));
-    assert_eq!(guest.report(2, &failed("nic-h"))?, json!(null));
-    assert_eq!(guest.report(3, &report("nic-h"))?, json!(null));
+    assert_eq!(guest.report(1, &report("nic-oh"))?, json!(null));
+    assert_eq!(guest.report(2, &failed("nic-oh"))?, json!(null));
+    assert_eq!(guest.report(3, &report("nic-oh"))?, json!(null));
     node.wait_for_metric("events_total{outcome=\"failed\"}", 3.0)?;
-    node.wait_for_condition("nic-h", "True", "Configured")?;
+    node.wait_for_condition("nic-oh", "True", "Configured")?;
     let forbidden = node.metric("failures_total{operation=\"event\",reason=\"forbidden\"}")?;
     ensure!((forbidden - 3.0).abs() < f64::EPSILON, "{forbidden}");
     let log = node.log()?;
@@ -166,8 +166,8 @@ pub fn no_events(control: &mut ControlPlane) -> Result<()> {
 
 pub fn readiness(control: &mut ControlPlane) -> Result<()> {
     // It may list pods, and not VMs.
-    let account = ServiceAccount::create(control.admin(), "relay-i", &rules()[..1])?;
-    let node = Node::start(control, "node-i", &account, &[METRICS])?;
+    let account = ServiceAccount::create(control.admin(), "relay-oi", &rules()[..1])?;
+    let node = Node::start(control, "node-oi", &account, &[METRICS])?;
     assert_eq!(node.get("/healthz")?.0, 200);
     let vms = "the VirtualMachineInstances of the node are not listed yet\n";
     wait::until("the pods to be listed", PATIENCE, || {
@@ -176,7 +176,7 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
         Ok((words == vms).then_some(()))
     })?;
     ensure!(node.metric("failures_total{operation=\"watch\",reason=\"forbidden\"}")? >= 1.0);
-    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-i";
+    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-oi";
     let mut object = control.admin().get(role)?.object()?;
     object["rules"] = json!(rules());
     control.admin().replace(role, &object)?.object()?;
@@ -205,7 +205,7 @@ fn held<'a>(control: &'a ControlPlane, letter: &str) -> Result<(Node<'a>, Door, 
 }
 
 pub fn graceful_end(control: &mut ControlPlane) -> Result<()> {
-    let (mut node, door, claim) = held(control, "j")?;
+    let (mut node, door, claim) = held(control, "oj")?;
     node.terminate()?;
     door.release();
     assert_eq!(node.exit_code()?, Some(0));
@@ -213,7 +213,7 @@ pub fn graceful_end(control: &mut ControlPlane) -> Result<()> {
 }
 
 pub fn end_in_time(control: &mut ControlPlane) -> Result<()> {
-    let (mut node, door, claim) = held(control, "k")?;
+    let (mut node, door, claim) = held(control, "ok")?;
     node.terminate()?;
     assert_eq!(node.exit_code()?, Some(0));
     node.wait_for_log("they are broken off")?;
