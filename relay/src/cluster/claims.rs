@@ -202,3 +202,75 @@ fn is_unused(claims: &HashMap<ClaimName, Claim>, name: &ClaimName) -> bool {
         .get(name)
         .is_some_and(|claim| claim.voices.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::events;
+    use crate::cluster::requests::Requests;
+
+    /// Claims of an API server that is away.
+    fn claims() -> ApiClaims {
+        let nobody = "http://127.0.0.1:9".parse().unwrap();
+        let client = Client::try_from(kube::Config::new(nobody)).unwrap();
+        let (events, _) = events::channel(client.clone(), &"node".parse().unwrap());
+        ApiClaims::new(client, Arc::new(Semaphore::new(8)), events)
+    }
+
+    fn user(name: &str) -> User {
+        User {
+            vm: format!("uid-{name}").parse().unwrap(),
+            name: name.parse().unwrap(),
+            requests: Requests::All,
+        }
+    }
+
+    #[tokio::test]
+    async fn releases_that_wait_are_bounded_and_the_newest_are_kept() {
+        let claims = claims();
+        let name = |n: usize| -> ClaimName { format!("lab/nic-{n}").parse().unwrap() };
+        let used = name(9999);
+        claims.set_users(&used, vec![user("b")], true);
+        for n in 0..RELEASES + 10 {
+            claims.set_users(&name(n), vec![user("a")], true);
+            claims.set_users(&name(n), Vec::new(), true);
+            // Once more changes nothing.
+            claims.set_users(&name(n), Vec::new(), true);
+        }
+        let held = claims.table.held();
+        assert_eq!(held.releases.len(), RELEASES);
+        assert_eq!(held.claims.len(), RELEASES + 1);
+        assert!(held.claims.contains_key(&used));
+        assert!(!held.claims.contains_key(&name(9)));
+        assert!(held.claims.contains_key(&name(10)));
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_is_used_again_is_not_released() {
+        let claims = claims();
+        let claim: ClaimName = "lab/nic".parse().unwrap();
+        claims.set_users(&claim, vec![user("a")], true);
+        claims.set_users(&claim, Vec::new(), true);
+        claims.set_users(&claim, vec![user("b")], true);
+        assert!(!claims.table.retire(&claim));
+        claims.set_users(&claim, Vec::new(), true);
+        assert!(claims.table.retire(&claim));
+        assert!(claims.table.held().claims.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_vm_speaks_of_the_claims_that_it_has() {
+        let claims = Arc::new(claims());
+        let claim: ClaimName = "lab/nic".parse().unwrap();
+        claims.set_users(&claim, vec![user("a")], true);
+        let of_vm = |name: &str| claims.of(user(name).vm);
+        let update = ClaimUpdate::default();
+        assert!(of_vm("a").update(&claim, update.clone()).await.is_ok());
+        for (vm, claim) in [("b", claim.clone()), ("a", "lab/other".parse().unwrap())] {
+            let error = of_vm(vm).update(&claim, update.clone()).await.unwrap_err();
+            assert!(error.to_string().contains("does not have this claim"));
+        }
+        claims.set_users(&claim, vec![user("b")], true);
+        assert!(of_vm("a").update(&claim, update).await.is_err());
+    }
+}

@@ -11,6 +11,7 @@ pub mod claim_status;
 pub mod claims;
 pub mod connect;
 pub mod events;
+mod guests;
 pub mod index;
 pub mod objects;
 pub mod refusal;

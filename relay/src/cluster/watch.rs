@@ -1,32 +1,28 @@
-//! Watches the virt-launcher pods and the VMs of one node, and keeps a task for each guest that has claims.
+//! Watches the virt-launcher pods and the VMs of one node.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use device_attributes::Name;
-use device_attributes::report::Reason;
 use futures_util::StreamExt as _;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource};
 use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
-use tracing::{Instrument as _, debug, info, info_span, warn};
+use tracing::{debug, info, warn};
 
 use super::claims::ApiClaims;
 use super::events::Events;
-use super::index::{Entry, Guest, Index, Kind, Touched};
+use super::guests::Guests;
+use super::index::{Entry, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
 use super::refusal::{self, Right};
-use crate::configuration;
-use crate::guest::{self, Connections};
 use crate::monitoring::labels::{FailureReason, Operation};
 use crate::monitoring::metrics;
 use crate::monitoring::readiness::{self, Need};
 use crate::roster::Roster;
-use crate::statement::{Condition, Status};
 
 /// The label selector of virt-launcher pods.
 pub const LAUNCHER: &str = "kubevirt.io=virt-launcher,kubevirt.io/created-by";
@@ -66,18 +62,6 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// The guests that have a task, and why others have none.
-#[derive(Debug)]
-struct Guests {
-    roster: Arc<Roster>,
-    store: Arc<ApiClaims>,
-    lost_after: Duration,
-    /// Whether VMs that are not known yet came while the relay ran.
-    are_new: bool,
-    tasks: HashMap<u32, (Guest, AbortHandle)>,
-    problems: BTreeMap<u32, Vec<String>>,
-}
-
 /// One watch: what a list that is under way has had, and the last error.
 #[derive(Debug)]
 struct Watch {
@@ -108,14 +92,8 @@ impl Node {
             Right("kubevirt.io", "virtualmachineinstances", verbs),
         );
         let mut index = Index::default();
-        let mut guests = Guests {
-            are_new: false,
-            store: Arc::new(ApiClaims::new(self.client, self.permits, self.events)),
-            roster: self.roster,
-            lost_after: self.lost_after,
-            tasks: HashMap::new(),
-            problems: BTreeMap::new(),
-        };
+        let store = ApiClaims::new(self.client, self.permits, self.events);
+        let mut guests = Guests::new(self.roster, Arc::new(store), self.lost_after);
         let mut touched = Touched::default();
         loop {
             // Neither stream ends.
@@ -230,91 +208,5 @@ fn reason(error: &watcher::Error) -> FailureReason {
         | watcher::Error::WatchFailed(error) => refusal::reason(error),
         watcher::Error::WatchError(status) => FailureReason::of_status(status.code),
         watcher::Error::NoResourceVersion => FailureReason::OtherAnswer,
-    }
-}
-
-impl Guests {
-    /// Brings tasks and claims to what the index says. A guest that is another one now, or has other claims, begins
-    /// with nothing: its connection is closed, and its agent says everything again.
-    fn look_at(&mut self, touched: &Touched, index: &Index) {
-        let mut dismissed: Vec<Guest> = Vec::new();
-        let mut admitted: Vec<(u32, Guest)> = Vec::new();
-        for &cid in &touched.cids {
-            self.look_at_problems(cid, index.problems(cid));
-            let guest = index.guest(cid);
-            if self.tasks.get(&cid).map(|(guest, _)| guest) == guest.as_ref() {
-                continue;
-            }
-            dismissed.extend(self.dismiss(cid));
-            admitted.extend(guest.map(|guest| (cid, guest)));
-        }
-        for claim in &touched.claims {
-            self.store
-                .set_users(claim, index.users(claim), self.are_new);
-        }
-        self.are_new = true;
-        // One that has another CID or other claims now goes on with a new task.
-        dismissed.retain(|guest| admitted.iter().all(|(_, other)| other.vm != guest.vm));
-        for guest in dismissed {
-            self.mute(&guest);
-        }
-        for (cid, guest) in admitted {
-            self.admit(cid, guest);
-        }
-    }
-
-    fn look_at_problems(&mut self, cid: u32, problems: Vec<String>) {
-        if self.problems.get(&cid).map_or(&[][..], Vec::as_slice) == problems.as_slice() {
-            return;
-        }
-        for problem in &problems {
-            warn!(cid, "{problem}");
-        }
-        if problems.is_empty() {
-            self.problems.remove(&cid);
-        } else {
-            self.problems.insert(cid, problems);
-        }
-    }
-
-    fn dismiss(&mut self, cid: u32) -> Option<Guest> {
-        let (guest, task) = self.tasks.remove(&cid)?;
-        self.roster.dismiss(cid);
-        task.abort();
-        info!(cid, vm = guest.name, "no longer a guest with these claims");
-        Some(guest)
-    }
-
-    fn admit(&mut self, cid: u32, guest: Guest) {
-        let claims: Vec<String> = guest.claims.iter().map(ToString::to_string).collect();
-        info!(cid, vm = guest.name, claims = claims.join(", "), "a guest");
-        let connections = Arc::new(Connections::new());
-        let span = info_span!("guest", vm = guest.name);
-        let serving = guest::serve(
-            configuration::Guest {
-                cid,
-                socket: None,
-                claims: guest.claims.clone(),
-            },
-            Arc::clone(&connections),
-            Arc::new(self.store.of(guest.vm.clone())),
-            self.lost_after,
-        );
-        let task = tokio::spawn(serving.instrument(span));
-        self.roster.admit(cid, connections);
-        self.tasks.insert(cid, (guest, task.abort_handle()));
-    }
-
-    /// What a VM has said that still has its claims and is listened to no more, like one whose CID another VM has too, is
-    /// not true for ever.
-    fn mute(&self, guest: &Guest) {
-        for claim in &guest.claims {
-            let why = Condition {
-                status: Status::Unknown,
-                reason: Reason::AgentLost,
-                message: "the guest is not listened to: its CID is not its own".to_owned(),
-            };
-            self.store.mute(claim, &guest.vm, why);
-        }
     }
 }
