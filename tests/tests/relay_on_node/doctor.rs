@@ -179,7 +179,10 @@ pub fn tokens_and_vms(control: &mut ControlPlane) -> Result<()> {
         .object()?;
     let said = doctor(&node.kubeconfig(), &[&node.guest_socket()])?;
     let deaf = said.messages("vms", "finding");
-    ensure!(deaf[0].ends_with("cannot report: default/vm-on"), "{deaf:?}");
+    ensure!(
+        deaf[0].ends_with("cannot report: default/vm-on"),
+        "{deaf:?}"
+    );
     ensure!(
         said.advice()[0].contains("autoattachVSOCK: true"),
         "{:?}",
