@@ -199,10 +199,10 @@ impl Work {
         let claim = &self.claim;
         match self.transfer.release(claim, known).await {
             Ok(true) => {
-                info!(%claim, "no VM of this node uses the claim any more: its condition is given up")
+                info!(%claim, "no VM of this node uses the claim any more: its condition is given up");
             }
             Ok(false) => {
-                info!(%claim, "no VM of this node uses the claim any more, and it has no condition of this relay")
+                info!(%claim, "no VM of this node uses the claim any more, and it has no condition of this relay");
             }
             Err(failure) => {
                 let words = failure.error.to_string();
