@@ -1,7 +1,7 @@
 //! A Kubernetes node: guests are the VMs of KubeVirt that run on it, and claims are objects of the API server.
 //!
 //! [`watch`] (pods and VMs of the node) → [`index`] (pure: CID → VM → pods → claims) → a task for each guest; its word
-//! goes by [`claims`] (who has which claim; one writer a claim, newest word, retries) and `transfer` to the
+//! goes by [`claims`] (who has which claim; one writer a claim, newest word, retries) and [`transfer`] to the
 //! API server: joined with those of the other VMs of the claim by [`shared`] (pure), as the body of a server-side apply by
 //! [`apply`] (pure), and taken back by [`release`] (pure). [`refusal`] says what the API server's answer means. When
 //! readiness [`turns`] (pure), [`events`] tell it on the VMs.
