@@ -73,6 +73,11 @@ impl ControlPlane {
         &self.admin
     }
 
+    /// The API server's port of 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// What the kubeconfig file of a user holds.
     pub fn kubeconfig(&self, user: User) -> Value {
         let server = format!("https://127.0.0.1:{}", self.port);
