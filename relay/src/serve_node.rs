@@ -6,14 +6,19 @@ use std::time::Duration;
 
 use device_attributes::Name;
 use device_attributes::report::PORT;
+use tokio::sync::Semaphore;
 
-use crate::cluster::connect;
 use crate::cluster::watch::Node;
+use crate::cluster::{connect, events};
 use crate::configuration::listen_path;
 use crate::guest_socket::{self, GuestSocket};
 use crate::listen::{UnixSocket, Vsock};
+use crate::monitoring::readiness;
 use crate::roster::Roster;
 use crate::run::{Failure, Work};
+
+/// The most requests for claims that are under way at once: an API server that is slow has others to serve.
+pub const REQUESTS: usize = 8;
 
 /// Starts it. The API server may be away still.
 ///
@@ -29,7 +34,14 @@ pub async fn start(
     let client = connect::client(kubeconfig)
         .await
         .map_err(Failure::Configuration)?;
-    let mut work = Work::default();
+    readiness::expect_a_node();
+    let permits = Arc::new(Semaphore::new(REQUESTS));
+    let mut work = Work {
+        permits: Some(Arc::clone(&permits)),
+        ..Work::default()
+    };
+    let (events, sender) = events::channel(client.clone(), &node);
+    work.tasks.spawn(sender.serve());
     let roster = Arc::new(Roster::new());
     if sockets.is_empty() {
         let vsock = Vsock::bind().map_err(Failure::other)?;
@@ -49,6 +61,8 @@ pub async fn start(
         name: node,
         roster,
         lost_after,
+        permits,
+        events,
     };
     work.tasks.spawn(node.watch());
     Ok(work)

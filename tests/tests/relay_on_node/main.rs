@@ -9,9 +9,11 @@
     unreachable_pub
 )]
 
+mod doctor;
 mod door;
 mod node;
 mod objects;
+mod operations;
 
 use std::process::ExitCode;
 
@@ -42,6 +44,33 @@ fn main() -> ExitCode {
             ("a_reused_cid_inherits_nothing", a_reused_cid),
             ("silence_and_the_end_of_a_guest", silence),
             ("an_api_server_that_is_away_gets_the_newest_word", away),
+            (
+                "a_turn_is_an_event_that_kubectl_describe_shows",
+                operations::events,
+            ),
+            (
+                "a_guest_that_turns_all_the_time_costs_few_events",
+                operations::wild_guest,
+            ),
+            (
+                "without_the_rule_for_events_claims_are_written",
+                operations::no_events,
+            ),
+            (
+                "ready_when_the_node_is_listed_and_not_before",
+                operations::readiness,
+            ),
+            (
+                "a_write_under_way_ends_before_the_relay",
+                operations::graceful_end,
+            ),
+            (
+                "a_write_that_does_not_end_is_broken_off",
+                operations::end_in_time,
+            ),
+            ("doctor_finds_nothing_on_a_node_that_works", doctor::well),
+            ("doctor_names_each_missing_rule", doctor::missing_rules),
+            ("doctor_looks_at_tokens_and_vms", doctor::tokens_and_vms),
         ],
     )
 }
@@ -185,10 +214,7 @@ fn away(control: &mut ControlPlane) -> Result<()> {
     let rules = [rules(), vec![driver_rule()]].concat();
     let account = ServiceAccount::create(control.admin(), "relay-e", &rules)?;
     let mut config = control.kubeconfig(User::Admin);
-    let server = &mut config["clusters"][0]["cluster"]["server"];
-    let (host, port) = server.as_str().unwrap().rsplit_once(':').unwrap();
-    let door = Door::before(port.parse()?)?;
-    *server = format!("{host}:{}", door.port).into();
+    let door = Door::before_server_of(&mut config)?;
     let node = Node::start_with(control, "node-e", &account, &[], config)?;
     node.claim("nic-e")?;
     node.vm("vm-e", 5, &["nic-e"])?;

@@ -1,8 +1,10 @@
 //! A relay at work for a node, what runs on the node, and the guest with CID 5.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -22,7 +24,7 @@ pub struct Node<'a> {
     control: &'a ControlPlane,
     name: String,
     directory: tempfile::TempDir,
-    _relay: Process,
+    relay: Process,
 }
 
 impl<'a> Node<'a> {
@@ -66,7 +68,7 @@ impl<'a> Node<'a> {
             control,
             name: name.to_owned(),
             directory,
-            _relay: relay,
+            relay,
         })
     }
 
@@ -149,6 +151,66 @@ impl<'a> Node<'a> {
         })
     }
 
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// What stands for the vsock of the guest with CID 5.
+    pub fn guest_socket(&self) -> String {
+        let socket = self.directory.path().join("vm5");
+        format!("--guest-socket=cid=5,socket={}", socket.display())
+    }
+
+    /// Asks the relay to end, and waits until it listens no more.
+    pub fn terminate(&self) -> Result<()> {
+        self.relay.terminate()?;
+        let socket = self.directory.path().join("vm5_10739");
+        wait::until("the end of listening", PATIENCE, || {
+            Ok((!socket.exists()).then_some(()))
+        })
+    }
+
+    /// The exit code of the relay.
+    pub fn exit_code(&mut self) -> Result<Option<i32>> {
+        self.relay.wait()
+    }
+
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.directory.path().join("relay.log"))?)
+    }
+
+    /// Status and words of the relay's answer; it was started with `--metrics-address=127.0.0.1:0`.
+    pub fn get(&self, path: &str) -> Result<(u16, String)> {
+        let place = wait::until("where the relay answers HTTP", PATIENCE, || {
+            let log = self.log()?;
+            let place = log.split("listening on http://").nth(1);
+            Ok(place.and_then(|place| Some(place.split_once(' ')?.0.to_owned())))
+        })?;
+        let mut stream = TcpStream::connect(place)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (headers, body) = answer.split_once("\r\n\r\n").context(answer.clone())?;
+        let status = headers.split(' ').nth(1).context("no status")?;
+        Ok((status.parse()?, body.to_owned()))
+    }
+
+    /// The value of a series, without the prefix that all have.
+    pub fn metric(&self, series: &str) -> Result<f64> {
+        let (_, text) = self.get("/metrics")?;
+        let name = format!("dra_guest_relay_{series} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&name));
+        Ok(line
+            .with_context(|| format!("no {series} in {text}"))?
+            .parse()?)
+    }
+
+    pub fn wait_for_metric(&self, series: &str, least: f64) -> Result<()> {
+        wait::until(&format!("{least} of {series}"), PATIENCE, || {
+            Ok((self.metric(series)? >= least).then_some(()))
+        })
+    }
+
     pub fn wait_for_log(&self, words: &str) -> Result<()> {
         let log = self.directory.path().join("relay.log");
         wait::until(&format!("{words} in the log"), PATIENCE, || {
@@ -209,8 +271,13 @@ impl Guest {
 
     /// Reports one device, and gives the problems of the answer; `null` when there are none.
     pub fn report(&mut self, sequence: u64, device: &Value) -> Result<Value> {
-        self.send(&json!({"type": "report", "sequence": sequence, "devices": [device]}))?;
+        self.say(sequence, device)?;
         self.acknowledged(sequence)
+    }
+
+    /// Reports one device, and does not wait for the answer.
+    pub fn say(&mut self, sequence: u64, device: &Value) -> Result<()> {
+        self.send(&json!({"type": "report", "sequence": sequence, "devices": [device]}))
     }
 
     /// Waits until the relay has closed the connection.
