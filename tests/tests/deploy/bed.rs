@@ -1,6 +1,7 @@
 //! A cluster with a driver that asks for the hook, and what `deploy/` installs.
 
 use std::fs;
+use std::net::{Ipv6Addr, TcpListener};
 use std::os::unix::fs::chown;
 use std::path::{Component, Path};
 use std::process::Command;
@@ -117,8 +118,10 @@ impl Bed {
             let set = self.get(DAEMON_SET)?;
             let generation = &set["metadata"]["generation"];
             let status = &set["status"];
+            // With the profile that keeps it from listening it never gets ready.
             let rolled_out = &status["observedGeneration"] == generation
                 && status["updatedNumberScheduled"] == 1
+                && (variant == Variant::RuntimeDefault || status["numberReady"] == 1)
                 && self.relays()?.len() == 1;
             Ok(rolled_out.then_some(()))
         })?;
@@ -151,6 +154,7 @@ impl Bed {
         let text = fs::read_to_string(file("kustomization.yaml"))?
             .replace("@DEPLOY@", &relative(&up, &workspace().join("deploy")))
             .replace("@COMPONENTS@", &json!(named).to_string())
+            .replace("@METRICS@", &free_port()?.to_string())
             .replace("@PORT@", &self.cluster.control().port().to_string());
         fs::write(directory.join("kustomization.yaml"), text)?;
         Ok(())
@@ -294,6 +298,12 @@ fn relative(up: &str, path: &Path) -> String {
         _ => None,
     });
     format!("{up}{}", names.collect::<Vec<_>>().join("/"))
+}
+
+/// A port that nobody listens on now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+    Ok(listener.local_addr()?.port())
 }
 
 /// A file beside this one.

@@ -118,7 +118,9 @@ pub fn a_guests_report(bed: &mut Bed) -> Result<()> {
     vm_mount::run_pod(bed)?;
     let claim = claim_of_vm(bed)?;
     let mut guest = Guest::connect(bed.guests.path())?;
-    let problems = guest.report(1, &claim, DEVICE, "net1")?;
+    let problems = guest.report(1, &claim, DEVICE, None)?;
+    assert_eq!(problems, Value::Null, "{:?}", bed.log());
+    let problems = guest.report(2, &claim, DEVICE, Some("net1"))?;
     assert_eq!(problems, Value::Null, "{:?}", bed.log());
     let claim = claim_of_vm(bed)?;
     let condition = &claim["status"]["devices"][0]["conditions"][0];
@@ -129,7 +131,20 @@ pub fn a_guests_report(bed: &mut Bed) -> Result<()> {
         condition["message"],
         "net1 02:00:00:4e:92:87 at 0000:81:00.0, 192.0.2.5/24"
     );
-    Ok(())
+
+    // And an Event on the VM says that it turned.
+    wait::until("the Event on the VM", LIMIT, || {
+        let events = bed.get("/apis/events.k8s.io/v1/namespaces/default/events")?;
+        let mut events = events["items"].as_array().into_iter().flatten();
+        let found = events.any(|event| {
+            event["regarding"]["kind"] == "VirtualMachineInstance"
+                && event["regarding"]["name"] == "vm"
+                && event["reportingController"] == "dra-guest-relay"
+                && event["reason"] == "Configured"
+        });
+        Ok(found.then_some(()))
+    })
+    .with_context(|| bed.log().unwrap_or_default())
 }
 
 /// The command of `docs/deploy.md`, as it stands there.

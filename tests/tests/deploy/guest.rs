@@ -36,20 +36,22 @@ impl Guest {
         })
     }
 
-    /// Reports that the device of a claim is ready, under this name, and gives the problems of the answer.
+    /// Reports that the device of a claim is ready under this name, or waits for one where it has none, and
+    /// gives the problems of the answer.
     pub fn report(
         &mut self,
         sequence: u64,
         claim: &Value,
         device: &str,
-        interface: &str,
+        interface: Option<&str>,
     ) -> Result<Value> {
         let device = json!({
             "identity": {
                 "claim": {"namespace": "default", "name": claim["metadata"]["name"]},
                 "request": "vf", "driver": DRIVER, "pool": NODE, "device": device,
             },
-            "ready": true, "reason": "Configured", "message": "", "interfaceName": interface,
+            "ready": interface.is_some(), "message": "", "interfaceName": interface,
+            "reason": if interface.is_some() { "Configured" } else { "Pending" },
             "macAddress": "02:00:00:4e:92:87", "guestPciAddress": "0000:81:00.0",
             "addresses": ["192.0.2.5/24"],
         });
