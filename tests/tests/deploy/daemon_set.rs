@@ -8,8 +8,9 @@ use dra_guest_tests::programs::workspace;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CLAIMS, DAEMON_SET, LIMIT, PODS, Variant};
+use crate::bed::{Bed, CLAIMS, DAEMON_SET, LIMIT, PODS};
 use crate::guest::Guest;
+use crate::overlay::Variant;
 use crate::vm_mount;
 
 /// The device of the VM's claim.

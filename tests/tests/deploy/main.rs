@@ -14,6 +14,7 @@ mod claim;
 mod daemon_set;
 mod guest;
 mod needed_rules;
+mod overlay;
 mod own_condition;
 mod rights;
 mod vm_mount;

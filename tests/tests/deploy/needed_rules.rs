@@ -4,9 +4,10 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT, Variant};
+use crate::bed::{Bed, LIMIT};
 use crate::daemon_set::{self, DEVICE};
 use crate::guest::Guest;
+use crate::overlay::Variant;
 use crate::rights::{RELAY, may};
 use crate::vm_mount;
 

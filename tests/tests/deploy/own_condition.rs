@@ -8,8 +8,9 @@ use dra_guest_tests::cluster::{Answer, Client};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, DRIVER, LIMIT, Variant, file};
+use crate::bed::{Bed, DRIVER, LIMIT, file};
 use crate::claim::{Claim, MANAGER, condition, ours};
+use crate::overlay::Variant;
 use crate::wide;
 
 const POLICY: &str = "dra-guest-relay-own-condition";

@@ -6,8 +6,9 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{Client, VMS};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CLAIMS, DAEMON_SET, DRIVER, PODS, Variant};
+use crate::bed::{Bed, CLAIMS, DAEMON_SET, DRIVER, PODS};
 use crate::claim::Claim;
+use crate::overlay::Variant;
 
 /// The relay, as the API server knows it.
 pub const RELAY: &str = "system:serviceaccount:dra-guest:dra-guest-relay";

@@ -6,7 +6,8 @@ use anyhow::{Context as _, Result};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT, PODS, Variant, launcher};
+use crate::bed::{Bed, LIMIT, PODS, launcher};
+use crate::overlay::Variant;
 
 /// Where the hook writes, unless told otherwise.
 const MOUNT: &str = "/var/run/device-attributes";
