@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, http::Response};
@@ -42,6 +42,12 @@ impl Client {
             })
             .collect::<Result<Vec<_>, _>>()
             .with_context(|| format!("the certificate {}", certificates.display()))?;
+        // The API server makes the file before it writes it; a client without authorities trusts nobody.
+        ensure!(
+            !authorities.is_empty(),
+            "{} holds no certificate yet",
+            certificates.display()
+        );
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::Specific(Arc::new(authorities)))
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))

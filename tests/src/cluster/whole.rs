@@ -41,6 +41,17 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Builds the programs of a cluster that are not in the cache yet: containerd, Kubernetes and the
+    /// driver. It takes about twenty minutes on two cores.
+    ///
+    /// # Errors
+    /// When one does not build; its own words are on standard error.
+    pub fn build() -> Result<()> {
+        Components::built()?;
+        Components::driver()?;
+        container_runtime()
+    }
+
     /// Starts all and waits until the node is ready. `name` tells test programs apart.
     ///
     /// # Errors
