@@ -9,7 +9,7 @@ use device_attributes::report::PORT;
 use tokio::sync::Semaphore;
 
 use crate::cluster::watch::Node;
-use crate::cluster::{connect, events};
+use crate::cluster::{connect, events, vsock_mode};
 use crate::configuration::listen_path;
 use crate::guest_socket::{self, GuestSocket};
 use crate::listen::{UnixSocket, Vsock};
@@ -44,6 +44,7 @@ pub async fn start(
     work.tasks.spawn(sender.serve());
     let roster = Arc::new(Roster::new());
     if sockets.is_empty() {
+        vsock_mode::check(Path::new("/proc/sys")).map_err(Failure::Other)?;
         let vsock = Vsock::bind().map_err(Failure::other)?;
         work.listening
             .push(format!("vsock port {PORT} for the VMs of node {node}"));

@@ -97,6 +97,16 @@ impl Process {
         Ok(())
     }
 
+    /// Kills the program.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// Waits, at most 10 s, until the program has made the file `path`, a socket usually.
     ///
     /// # Errors

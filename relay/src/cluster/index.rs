@@ -141,22 +141,14 @@ impl Index {
 
     /// The guest with this CID; `None` where there is none that has claims.
     pub fn guest(&self, cid: u32) -> Option<Guest> {
-        let mut vms = self.vms_at.get(&cid)?.iter();
-        let (Some(uid), None) = (vms.next(), vms.next()) else {
+        let mut vms = self.running_at(cid);
+        let (Some(vm), None) = (vms.next(), vms.next()) else {
             return None;
         };
-        let vm = self.vms.get(uid)?;
-        let claims: BTreeSet<&ClaimName> = self
-            .pods_of
-            .get(uid)?
-            .iter()
-            .filter_map(|pod| self.pods.get(pod))
-            // Whoever may create pods may give them any label, but in a namespace of theirs.
-            .filter(|pod| pod.namespace == vm.namespace)
-            .flat_map(|pod| pod.claims.keys())
-            .collect();
+        let pods = self.pods_of(vm);
+        let claims: BTreeSet<&ClaimName> = pods.flat_map(|pod| pod.claims.keys()).collect();
         (!claims.is_empty()).then(|| Guest {
-            vm: uid.clone(),
+            vm: vm.uid.clone(),
             name: format!("{}/{}", vm.namespace, vm.name),
             claims: claims.into_iter().cloned().collect(),
         })
@@ -164,15 +156,30 @@ impl Index {
 
     /// What keeps guests with this CID from being heard, and is somebody's error: sentences for the log.
     pub fn problems(&self, cid: u32) -> Vec<String> {
-        let vms = self.vms_at.get(&cid);
-        if let Some(vms) = vms.filter(|vms| vms.len() > 1) {
-            let names: Vec<String> = vms.iter().map(ToString::to_string).collect();
-            return vec![format!(
-                "the VMs {} all have this CID: none of them is listened to",
-                names.join(", ")
-            )];
+        let names: Vec<String> = self.running_at(cid).map(|vm| vm.uid.to_string()).collect();
+        if names.len() < 2 {
+            return Vec::new();
         }
-        Vec::new()
+        vec![format!(
+            "the VMs {} all have this CID: none of them is listened to",
+            names.join(", ")
+        )]
+    }
+
+    /// The VMs with this CID that have a pod. KubeVirt gives the CID of a VM that has ended to another one, while the
+    /// object of the first still has it.
+    fn running_at(&self, cid: u32) -> impl Iterator<Item = &Vm> {
+        let vms = self.vms_at.get(&cid).into_iter().flatten();
+        vms.filter_map(|uid| self.vms.get(uid))
+            .filter(|vm| self.pods_of(vm).next().is_some())
+    }
+
+    fn pods_of(&self, vm: &Vm) -> impl Iterator<Item = &Pod> {
+        let pods = self.pods_of.get(&vm.uid).into_iter().flatten();
+        let namespace = vm.namespace.clone();
+        pods.filter_map(|pod| self.pods.get(pod))
+            // Whoever may create pods may give them any label, but in a namespace of theirs.
+            .filter(move |pod| pod.namespace == namespace)
     }
 
     /// The VMs of this node that have the claim. A pod alone is none: before a VM is handed to this node and after it has

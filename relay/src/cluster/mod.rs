@@ -19,5 +19,6 @@ pub mod requests;
 pub mod shared;
 pub mod transfer;
 pub mod turns;
+pub mod vsock_mode;
 pub mod watch;
 mod writer;

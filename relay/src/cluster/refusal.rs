@@ -27,9 +27,9 @@ const TOO_MANY: Duration = Duration::from_secs(1);
 pub enum Meaning {
     /// 404: it is gone.
     Gone,
-    /// 409: it is another one now, or was changed; or another program holds the field.
+    /// 409: it was changed, or another program holds the field.
     Conflict,
-    /// 422: what is asked for does not fit it.
+    /// 422: what is asked for does not fit it, or it is another one of the same name.
     Invalid,
     /// Nothing was done, and what is known of the object still holds.
     Refused,
@@ -112,10 +112,13 @@ pub fn answer(status: &Status, right: Right) -> String {
         409 if is_owned_by_another(status) => format!(
             "{said}; another program writes the relay's own condition: the relay does not take it away"
         ),
-        409 => format!("{said}; the claim is another one now, or was changed: it is read anew"),
+        409 => format!("{said}; the claim is another one now or was changed: it is read anew"),
         410 => format!("{said}; what was known is too old: it is read anew"),
         422 if is_about_driver_rule(status) => {
             format!("{said}; {}", missing_driver_rule(message))
+        }
+        422 if message.contains("metadata.uid") => {
+            format!("{said}; the claim is another one of the same name now: it is read anew")
         }
         429 => format!("{said}; it has too much to do: the relay waits"),
         _ => said,
@@ -165,6 +168,7 @@ mod tests {
             (404, "not found", Meaning::Gone, 0),
             (409, "Precondition failed: UID", Meaning::Conflict, 0),
             (422, "status.devices: Too many", Meaning::Invalid, 0),
+            (422, "metadata.uid: field is immutable", Meaning::Invalid, 0),
             (
                 422,
                 "resourceclaims/driver, [associated-node:patch arbitrary-node:patch]",

@@ -8,7 +8,7 @@ use device_attributes::Name;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use super::claims::Table;
 use super::shared::{Joined, Voice};
@@ -199,10 +199,10 @@ impl Work {
         let claim = &self.claim;
         match self.transfer.release(claim, known).await {
             Ok(true) => {
-                info!(%claim, "no VM of this node uses the claim any more: its condition is given up")
+                info!(%claim, "no VM of this node uses the claim any more: its condition is given up");
             }
             Ok(false) => {
-                debug!(%claim, "no VM of this node uses the claim any more, and it has no condition")
+                info!(%claim, "no VM of this node uses the claim any more, and it has no condition of this relay");
             }
             Err(failure) => {
                 let words = failure.error.to_string();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use device_attributes::report::PORT;
 
 use super::examination::Examination;
+use crate::cluster::vsock_mode;
 use crate::configuration::listen_path;
 use crate::guest_socket::GuestSocket;
 use crate::listen::{ListenError, Vsock};
@@ -37,31 +38,18 @@ fn vhost(root: &Path, examination: &mut Examination) {
     }
 }
 
-/// Linux 7.0 can confine vsock to network namespaces (`net.vsock.ns_mode` and `child_ns_mode`).
 fn mode(root: &Path, examination: &mut Examination) {
     let name = "vsock-mode";
-    let is_local = |key: &str| {
-        fs::read_to_string(root.join("proc/sys/net/vsock").join(key))
-            .is_ok_and(|mode| mode.trim() == "local")
-    };
-    let local: Vec<&str> = ["ns_mode", "child_ns_mode"]
-        .into_iter()
-        .filter(|key| is_local(key))
-        .collect();
-    if local.is_empty() {
-        examination.ok(
+    match vsock_mode::check(&root.join("proc/sys")) {
+        Ok(()) => examination.ok(
             name,
             "global: guests of all pods reach the relay, each with its own CID",
-        );
-    } else {
-        examination.finding(
+        ),
+        Err(words) => examination.finding(
             name,
-            format!(
-                "net.vsock.{} is local: the vsock of each pod is confined to the pod, and its guest has CID 3",
-                local.join(" and net.vsock.")
-            ),
-            "set net.vsock.child_ns_mode=global on the node before pods are started; a namespace keeps its mode",
-        );
+            words,
+            "start the node with net.vsock.child_ns_mode=global, the kernel's default",
+        ),
     }
 }
 

@@ -6,5 +6,6 @@
 pub mod labels;
 pub mod metrics;
 pub mod readiness;
+mod registry;
 pub mod server;
 pub mod unsent;

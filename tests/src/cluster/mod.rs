@@ -1,5 +1,6 @@
 //! Kubernetes' own components as a test bed: a control plane, a node, and clients. Needs root for the node.
 
+mod audit;
 mod client;
 mod components;
 mod control_plane;
@@ -13,6 +14,7 @@ mod state;
 mod user;
 mod whole;
 
+pub use audit::Asked;
 pub use client::{Answer, Client};
 pub use components::Components;
 pub use control_plane::ControlPlane;

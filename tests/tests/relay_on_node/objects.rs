@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use dra_guest_tests::cluster::ControlPlane;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
@@ -96,6 +96,13 @@ pub fn claim_statuses(claims: &[&str]) -> Vec<Value> {
         .iter()
         .map(|claim| json!({"name": claim, "resourceClaimName": claim}))
         .collect()
+}
+
+/// Holds that a pod has not ended.
+pub fn is_running(control: &ControlPlane, pod: &str) -> Result<()> {
+    let pod = control.admin().get(&format!("{PODS}/{pod}"))?.object()?;
+    ensure!(pod["status"]["phase"] == "Running", "{pod}");
+    Ok(())
 }
 
 /// Installs KubeVirt's configuration without feature gates, and gives its path.

@@ -11,7 +11,8 @@ use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
 use crate::door::Door;
-use crate::node::{Node, report};
+use crate::guest::report;
+use crate::node::Node;
 use crate::objects::VMS;
 use crate::{driver_rule, rules};
 
@@ -50,12 +51,18 @@ fn failed(claim: &str) -> Value {
 pub fn events(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
     let account = ServiceAccount::create(admin, "relay-f", &all_rules())?;
-    let node = Node::start(control, "node-f", &account, &[])?;
+    let node = Node::start(control, "node-f", &account, &["--log-format=json"])?;
     node.claim("nic-f")?;
     node.vm("vm-f", 5, &["nic-f"])?;
     let mut guest = node.guest()?;
     assert_eq!(guest.report(1, &report("nic-f"))?, json!(null));
     let event = wait_for_event(admin, "vm-f", "Configured")?;
+    let log = node.log()?;
+    let line = log.lines().find(|line| line.contains("status written"));
+    let line: Value = serde_json::from_str(line.unwrap())?;
+    assert_eq!(line["cid"], 5);
+    assert_eq!(line["claim"], "default/nic-f");
+    assert_eq!(line["span"]["vm"], "default/vm-f");
     assert_eq!(event["type"], "Normal");
     assert_eq!(event["message"], "claim default/nic-f, request vf: net1");
     assert_eq!(event["reportingComponent"], "dra-guest-relay");

@@ -89,3 +89,20 @@ async fn a_guest_that_turns_all_the_time_leaves_room_for_others() {
     }
     assert!(told.try_recv().is_ok() && told.try_recv().is_err());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_full_of_such_guests_is_bounded_too() {
+    let (events, mut told) = events();
+    for number in 0..8 {
+        let claim: ClaimName = format!("lab/claim-{number}").parse().unwrap();
+        events.set_users(&claim, &[user(&format!("vm-{number}"))]);
+        for _ in 0..100 {
+            events.tell(&claim, &[turn(Status::False, Reason::Ambiguous)]);
+        }
+    }
+    let mut count = 0;
+    while told.try_recv().is_ok() {
+        count += 1;
+    }
+    assert_eq!(count, NODE_BURST);
+}

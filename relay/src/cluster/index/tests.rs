@@ -128,6 +128,22 @@ fn a_cid_that_two_vms_have_is_nobodys() {
 }
 
 #[test]
+fn the_cid_of_a_vm_that_has_ended_is_free() {
+    let mut index = Index::default();
+    index.put(vm("a", 5));
+    index.put(pod("p", "a", &["nic-a"]));
+    index.put(vm("b", 5));
+    assert_eq!(at(&index, 5), "a default/nic-a", "b has no pod yet");
+    assert_eq!(
+        index.remove(Kind::Pod, &name("p")),
+        touched(&[5], &["nic-a"])
+    );
+    index.put(pod("q", "b", &["nic-b"]));
+    assert_eq!(at(&index, 5), "b default/nic-b");
+    assert_eq!(index.problems(5), Vec::<String>::new());
+}
+
+#[test]
 fn a_vm_that_changes_its_cid_leaves_the_old_one() {
     let mut index = Index::default();
     index.put(vm("a", 5));
