@@ -98,13 +98,6 @@ pub fn own_profile(bed: &mut Bed) -> Result<()> {
     );
     assert!(!why.contains("), "), "{why}");
 
-    let profiles = bed.cluster.node().kubelet().join("seccomp");
-    fs::create_dir_all(&profiles)?;
-    let profile = "dra-guest-relay.json";
-    fs::copy(
-        workspace().join("deploy/seccomp").join(profile),
-        profiles.join(profile),
-    )?;
     bed.install(Variant::OwnProfile)?;
     bed.wait_for_log(LISTENING)?;
     assert_eq!(admits(bed)?.status, 201);
@@ -171,6 +164,15 @@ pub fn a_column(bed: &mut Bed) -> Result<()> {
         .find(|row| row[0] == name)
         .context(table.clone())?;
     assert_eq!(row[1..], ["virt-launcher-vm-x7k2p", "True", "Configured"]);
+    // As scripts wait for it.
+    let path = text
+        .split("--for=")
+        .nth(1)
+        .and_then(|rest| rest.split_once("'=True"))
+        .map(|(path, _)| path.replace('\'', ""))
+        .context("docs/deploy.md waits")?;
+    let claim = format!("resourceclaim/{name}");
+    bed.kubectl(&["wait", &claim, &format!("--for={path}=True")])?;
     Ok(())
 }
 
