@@ -16,8 +16,8 @@ use super::user::User;
 use crate::process::Process;
 use crate::programs::workspace;
 
-/// Those whose work a pod with claims, a `DaemonSet` or an object's removal waits for.
-const CONTROLLERS: [&str; 8] = [
+/// Those whose work a pod with claims, a `DaemonSet`, an object's removal or a policy waits for.
+const CONTROLLERS: [&str; 9] = [
     "daemonset-controller",
     "garbage-collector-controller",
     "namespace-controller",
@@ -26,6 +26,7 @@ const CONTROLLERS: [&str; 8] = [
     "resourceclaim-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 ];
 
 /// API server, scheduler, controller manager and a node. All end when this is dropped, or with the
