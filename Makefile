@@ -5,10 +5,10 @@ targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine.
 static := dra-cdi-hook dra-guest-agent
 
-.PHONY: help setup build demo test lint advisories bench clean
+.PHONY: help setup build image demo demo-cluster test lint advisories bench clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint cluster bench
@@ -18,9 +18,19 @@ build: ## Build the static release programs, hook and agent for x86-64 and aarch
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
 
+image ?= dra-guest-relay:0.1.0
+
+image: ## Build the relay's container image with podman; its name is image=NAME
+	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
+	@podman build --quiet --file deploy/Containerfile --tag $(image) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
+
 demo: ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
 	@tests/setup/setup.sh guest
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo
+
+demo-cluster: ## Show it on a node of Kubernetes: driver, pod, hook, guest, relay, claim (root, Go)
+	@tests/setup/setup.sh guest
+	@cargo run --quiet --locked --package dra-guest-tests --bin demo-cluster
 
 test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
 	@tests/setup/setup.sh guest cluster

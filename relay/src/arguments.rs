@@ -5,14 +5,17 @@
     reason = "the comments are the help text, which shows backticks as they are"
 )]
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use device_attributes::Name;
 use tracing::level_filters::LevelFilter;
 
 use crate::configuration::Guest;
+use crate::doctor::arguments::DoctorArguments;
 use crate::guest_socket::GuestSocket;
+use crate::log::LogFormat;
 
 /// Puts on ResourceClaims what guests report of their devices
 ///
@@ -29,6 +32,8 @@ use crate::guest_socket::GuestSocket;
 #[command(
     name = "dra-guest-relay",
     version,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true,
     after_help = "Exit codes: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage or configuration.",
     after_long_help = "\
 Examples:
@@ -48,6 +53,10 @@ replaced whole, only when something changed; key order, mode and owner stay, com
 Exit codes: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage or configuration."
 )]
 pub struct Arguments {
+    /// Without one, the relay runs
+    #[command(subcommand)]
+    pub command: Option<Command>,
+
     /// Directory of ResourceClaim files (*.yaml, *.yml, *.json) to read and to write
     ///
     /// Each file holds objects of resource.k8s.io/v1; other kinds are passed over. Subdirectories and
@@ -126,4 +135,22 @@ pub struct Arguments {
     /// What to log to standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,
+
+    /// How a line of the log is written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+
+    /// Answer HTTP on this address: /healthz, /readyz and /metrics (Prometheus); off by default
+    ///
+    /// For example 127.0.0.1:10740, or 0.0.0.0:10740 in a pod that is scraped. Whoever reaches it can read it; it
+    /// shows numbers, and no name of a VM or claim. Port 0 is one that the kernel chooses, and standard output says which.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics_address: Option<SocketAddr>,
+}
+
+/// What to do instead of running the relay.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Look for what would keep a relay on this node from working, and say what to do
+    Doctor(DoctorArguments),
 }

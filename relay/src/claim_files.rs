@@ -11,6 +11,9 @@ use tokio::sync::Mutex;
 
 use crate::manifest::Format;
 use crate::merge::merge;
+use crate::monitoring::labels::{ApplyOutcome, FailureReason, Operation};
+use crate::monitoring::metrics;
+use crate::monitoring::unsent::Unsent;
 use crate::replace::{self, FileState};
 use crate::store::{ClaimName, ClaimStore, ClaimUpdate, Outcome, StoreError};
 use crate::value::Value;
@@ -33,6 +36,8 @@ struct Directory {
     path: PathBuf,
     /// Where a claim was last found. Only a hint: the file says what it holds.
     found: HashMap<ClaimName, PathBuf>,
+    /// What is not written yet, by claim.
+    unsent: HashMap<ClaimName, Unsent>,
 }
 
 /// How many unreadable files are named when a claim is not found: it may be in one of them.
@@ -53,6 +58,7 @@ impl ClaimFiles {
         Self(Arc::new(Mutex::new(Directory {
             path: directory,
             found: HashMap::new(),
+            unsent: HashMap::new(),
         })))
     }
 
@@ -75,13 +81,31 @@ impl ClaimStore for ClaimFiles {
         // Tokio's lock is fair: a guest that says much waits behind one that says little.
         let mut directory = Arc::clone(&self.0).lock_owned().await;
         let claim = claim.clone();
-        tokio::task::spawn_blocking(move || directory.update(&claim, &update))
+        tokio::task::spawn_blocking(move || directory.counted_update(&claim, &update))
             .await
             .map_err(|error| StoreError(format!("the write was broken off: {error}")))?
     }
 }
 
 impl Directory {
+    /// Its claims are those of the guests on the command line, so what is remembered is bounded.
+    fn counted_update(
+        &mut self,
+        claim: &ClaimName,
+        update: &ClaimUpdate,
+    ) -> Result<Outcome, StoreError> {
+        let unsent = self.unsent.entry(claim.clone()).or_default();
+        unsent.begin();
+        let updated = self.update(claim, update);
+        if let (Ok(outcome), Some(unsent)) = (&updated, self.unsent.get(claim)) {
+            metrics::put(outcome.changed, unsent);
+        } else {
+            metrics::apply(ApplyOutcome::Failed);
+            metrics::failure(Operation::Apply, FailureReason::File);
+        }
+        updated
+    }
+
     fn update(&mut self, claim: &ClaimName, update: &ClaimUpdate) -> Result<Outcome, StoreError> {
         for _ in 0..ATTEMPTS {
             let mut found = self.find(claim)?;

@@ -8,6 +8,9 @@ use device_attributes::report::{HEARTBEAT_SECONDS, RelayMessage};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::monitoring::labels::Bound;
+use crate::monitoring::metrics::{self, Counted};
+
 /// From the connection to the whole of the first line.
 const FIRST_LINE: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 /// From the first byte of a line to its end.
@@ -42,6 +45,18 @@ pub enum Closed {
     Io(#[from] io::Error),
 }
 
+impl Closed {
+    /// The bound that the guest did not keep, if it is that.
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::TooLong => Some(Bound::Bytes),
+            Self::TooSlow => Some(Bound::Time),
+            Self::NotTaken => Some(Bound::AnswerTime),
+            Self::ByGuest | Self::Cut | Self::Io(_) => None,
+        }
+    }
+}
+
 /// A connection, and what was read of its next lines.
 pub struct Connection {
     stream: Box<dyn Stream>,
@@ -52,6 +67,7 @@ pub struct Connection {
     opened: Instant,
     line_started: Option<Instant>,
     lines: u64,
+    _counted: Counted,
 }
 
 impl std::fmt::Debug for Connection {
@@ -73,6 +89,7 @@ impl Connection {
             opened: Instant::now(),
             line_started: None,
             lines: 0,
+            _counted: metrics::connection(),
         }
     }
 
@@ -98,6 +115,7 @@ impl Connection {
                 self.searched = 0;
                 self.line_started = (!self.buffer.is_empty()).then(Instant::now);
                 self.lines += 1;
+                metrics::line();
                 return Ok(line);
             }
             self.searched = self.buffer.len();

@@ -16,6 +16,8 @@ use crate::configuration::Guest;
 use crate::connection::{Closed, Connection, Stream};
 use crate::mailbox::Mailbox;
 use crate::message::{Line, parse};
+use crate::monitoring::labels::{Bound, ReportOutcome};
+use crate::monitoring::metrics::{self, Counted};
 use crate::plain_text::plain;
 use crate::presence::Presence;
 use crate::rate::Rate;
@@ -42,6 +44,7 @@ pub async fn serve<S: ClaimStore>(
     store: Arc<S>,
     lost_after: Duration,
 ) {
+    let _known = metrics::known_guest();
     let now = Instant::now();
     let mut state = State {
         cid: guest.cid,
@@ -49,6 +52,7 @@ pub async fn serve<S: ClaimStore>(
         store,
         lost_after,
         presence: Presence::new(lost_after),
+        silent: None,
         last_failure: BTreeMap::new(),
     };
     let mut rate = Rate::new(LINE_INTERVAL, BURST);
@@ -81,6 +85,7 @@ pub async fn serve<S: ClaimStore>(
                 };
                 if let Err(ended) = ended {
                     current = None;
+                    ended.bound().into_iter().for_each(metrics::line_refused);
                     match ended {
                         Ended::Closed(Closed::ByGuest) => info!(cid = guest.cid, "the guest closed the connection"),
                         ended => warn!(cid = guest.cid, "connection closed: {ended}"),
@@ -113,12 +118,25 @@ enum Ended {
     NoHello,
 }
 
+impl Ended {
+    /// The bound that the guest did not keep, if it is that.
+    fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Closed(closed) => closed.bound(),
+            Self::NotOfTheProtocol(_) => Some(Bound::Protocol),
+            Self::NoHello => Some(Bound::FirstLine),
+        }
+    }
+}
+
 struct State<S> {
     cid: u32,
     account: Account,
     store: Arc<S>,
     lost_after: Duration,
     presence: Presence,
+    /// While nothing is heard of the agent.
+    silent: Option<Counted>,
     /// What was last logged of a claim, so that a lasting failure is logged once.
     last_failure: BTreeMap<ClaimName, String>,
 }
@@ -134,6 +152,7 @@ impl<S: ClaimStore> State<S> {
     /// may have rewritten a claim, or a write may have failed.
     async fn watch(&mut self, next_refresh: &mut Instant, refresh: Duration) {
         if self.presence.notice_silence() {
+            self.silent = Some(metrics::silent_guest());
             warn!(
                 cid = self.cid,
                 "nothing was heard of the guest's agent for {} s: its devices become Unknown",
@@ -179,6 +198,7 @@ impl<S: ClaimStore> State<S> {
                 for claim in taken.claims {
                     problems.extend(self.put(&claim).await);
                 }
+                metrics::report(ReportOutcome::of(&problems));
                 acknowledge(connection, sequence, problems).await?;
             }
             Line::Heartbeat => {}
@@ -197,6 +217,7 @@ impl<S: ClaimStore> State<S> {
             }
         }
         if found_again {
+            self.silent = None;
             info!(cid = self.cid, "the guest's agent is heard again");
             self.put_all().await;
         }

@@ -13,6 +13,7 @@ use tokio::time::sleep;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 use tracing::warn;
 
+use crate::monitoring::metrics;
 use crate::rate::Rate;
 use crate::roster::Roster;
 
@@ -100,8 +101,11 @@ impl UnixSocket {
         loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
-                    if !guests.deliver(cid, Box::new(stream)) && log.try_take() {
-                        warn!(cid, "{}: {NOBODY}", self.path.display());
+                    if !guests.deliver(cid, Box::new(stream)) {
+                        metrics::stranger();
+                        if log.try_take() {
+                            warn!(cid, "{}: {NOBODY}", self.path.display());
+                        }
                     }
                 }
                 Err(error) => {
@@ -151,8 +155,11 @@ impl Vsock {
         loop {
             match self.0.accept().await {
                 Ok((stream, peer)) => {
-                    if !guests.deliver(peer.cid(), Box::new(stream)) && log.try_take() {
-                        warn!(cid = peer.cid(), "vsock: {NOBODY}");
+                    if !guests.deliver(peer.cid(), Box::new(stream)) {
+                        metrics::stranger();
+                        if log.try_take() {
+                            warn!(cid = peer.cid(), "vsock: {NOBODY}");
+                        }
                     }
                 }
                 Err(error) => {

@@ -16,7 +16,7 @@ pub const CONDITION_TYPE: &str = "dra-guest/Ready";
 pub const CONDITIONS: usize = 8;
 
 /// The key of an entry in `status.devices`: driver, pool, device and, where there is one, shareID.
-type EntryKey = (String, String, String, Option<String>);
+pub type EntryKey = (String, String, String, Option<String>);
 
 /// Puts an update on a claim, under the rules of the API server (KEP-4817 and metav1.Condition):
 ///
@@ -29,21 +29,39 @@ type EntryKey = (String, String, String, Option<String>);
 /// What cannot be put on the claim is a problem in the outcome and changes nothing.
 pub fn merge(claim: &mut Value, update: &ClaimUpdate, now: Timestamp) -> Outcome {
     let mut outcome = Outcome::default();
-    let wanted = match allocated(claim, &update.statements, &mut outcome.problems) {
+    let wanted = match wanted(claim, &update.statements, &mut outcome.problems) {
         Ok(wanted) => wanted,
         Err(wrong) => {
             outcome.problems.push(unusable(claim, &wrong));
             return outcome;
         }
     };
-    if let Err(wrong) = apply(claim, update, &wanted, now, &mut outcome) {
-        outcome.problems.push(unusable(claim, &wrong));
-    }
+    put(
+        claim,
+        &wanted,
+        update.unreported.as_ref(),
+        now,
+        &mut outcome,
+    );
     outcome
 }
 
+/// Puts conditions on entries, and `unreported` on every other entry that has our condition; the rules are those of
+/// [`merge`].
+pub fn put(
+    claim: &mut Value,
+    wanted: &[(EntryKey, Condition)],
+    unreported: Option<&Condition>,
+    now: Timestamp,
+    outcome: &mut Outcome,
+) {
+    if let Err(wrong) = apply(claim, wanted, unreported, now, outcome) {
+        outcome.problems.push(unusable(claim, &wrong));
+    }
+}
+
 /// The claim's own name for messages.
-fn unusable(claim: &Value, wrong: &WrongShape) -> String {
+pub fn unusable(claim: &Value, wrong: &WrongShape) -> String {
     let name = claim
         .get("metadata")
         .and_then(|metadata| metadata.text("name"))
@@ -51,17 +69,27 @@ fn unusable(claim: &Value, wrong: &WrongShape) -> String {
     format!("{name}: the status of the claim cannot be used: {wrong}")
 }
 
-/// The statements by the entry that they belong to, in the order of the allocation.
-fn allocated<'a>(
-    claim: &Value,
-    statements: &'a [Statement],
-    problems: &mut Vec<String>,
-) -> Result<Vec<(EntryKey, &'a Statement)>, WrongShape> {
-    let none = Value::Null;
-    let results = claim
+/// The devices that are allocated to a claim.
+///
+/// # Errors
+/// Something else stands there.
+pub fn results(claim: &Value) -> Result<&[Value], WrongShape> {
+    claim
         .at(&["status", "allocation", "devices"])
-        .unwrap_or(&none)
-        .list("results")?;
+        .map_or(Ok(&[]), |devices| devices.list("results"))
+}
+
+/// What statements say of the entries that they belong to, in the order of the allocation. What belongs to none is a
+/// problem.
+///
+/// # Errors
+/// The allocation is of another shape.
+pub fn wanted(
+    claim: &Value,
+    statements: &[Statement],
+    problems: &mut Vec<String>,
+) -> Result<Vec<(EntryKey, Condition)>, WrongShape> {
+    let results = results(claim)?;
     let claim_uid = claim
         .get("metadata")
         .and_then(|metadata| metadata.text("uid"));
@@ -130,7 +158,10 @@ fn allocated<'a>(
             ));
         }
     }
-    Ok(by_entry.into_values().collect())
+    let by_entry = by_entry.into_values();
+    Ok(by_entry
+        .map(|(key, statement)| (key, statement.condition.clone()))
+        .collect())
 }
 
 fn is_device(result: &Value, statement: &Statement) -> bool {
@@ -150,7 +181,8 @@ fn is_request(result: &Value, statement: &Statement) -> bool {
     said.as_str() == allocated || said.as_str() == base
 }
 
-fn entry_key(entry: &Value) -> EntryKey {
+/// What tells an entry from the others: of the allocation's results, and of `status.devices`.
+pub fn entry_key(entry: &Value) -> EntryKey {
     let text = |key| entry.text(key).unwrap_or_default().to_owned();
     (
         text("driver"),
@@ -162,8 +194,8 @@ fn entry_key(entry: &Value) -> EntryKey {
 
 fn apply(
     claim: &mut Value,
-    update: &ClaimUpdate,
-    wanted: &[(EntryKey, &Statement)],
+    wanted: &[(EntryKey, Condition)],
+    unreported: Option<&Condition>,
     now: Timestamp,
     outcome: &mut Outcome,
 ) -> Result<(), WrongShape> {
@@ -171,19 +203,19 @@ fn apply(
         return Ok(());
     }
     let entries = claim.entry("status")?.list_mut("devices")?;
-    for (key, statement) in wanted {
+    for (key, condition) in wanted {
         let entry = entries.iter_mut().find(|entry| entry_key(entry) == *key);
         let written = if let Some(entry) = entry {
-            set_condition(entry, &statement.condition, now)
+            set_condition(entry, condition, now)
         } else {
             let mut entry = new_entry(key);
-            let written = set_condition(&mut entry, &statement.condition, now);
+            let written = set_condition(&mut entry, condition, now);
             entries.push(entry);
             written
         };
         note(outcome, key, written);
     }
-    if let Some(condition) = &update.unreported {
+    if let Some(condition) = unreported {
         for entry in entries {
             let key = entry_key(entry);
             if has_condition(entry) && !wanted.iter().any(|(wanted, _)| *wanted == key) {
@@ -213,9 +245,13 @@ fn new_entry((driver, pool, device, share): &EntryKey) -> Value {
 }
 
 fn has_condition(entry: &Value) -> bool {
-    entry
-        .list("conditions")
-        .is_ok_and(|conditions| conditions.iter().any(is_ours))
+    our_condition(entry).is_some()
+}
+
+/// The relay's condition in an entry of `status.devices`.
+pub fn our_condition(entry: &Value) -> Option<&Value> {
+    let conditions = entry.list("conditions").ok()?;
+    conditions.iter().find(|condition| is_ours(condition))
 }
 
 fn is_ours(condition: &Value) -> bool {

@@ -1,16 +1,24 @@
 //! From the command line to the end: starts what the command line asks for, and waits for a signal.
 
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::annotate::annotator::Settings;
 use crate::arguments::Arguments;
+use crate::monitoring::readiness::{self, Need};
+use crate::monitoring::server::Server;
 use crate::{serve_claim_files, serve_node};
+
+/// For the writes that are under way at the end. A pod has 30 s by default until it is killed.
+pub const GRACE: Duration = Duration::from_secs(5);
 
 /// Why the relay ends before it is told to.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +53,8 @@ pub struct Work {
     pub tasks: JoinSet<()>,
     /// The places, in words.
     pub listening: Vec<String>,
+    /// What a request that writes takes one of, so that the end can wait for those that are under way.
+    pub permits: Option<Arc<Semaphore>>,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -57,6 +67,10 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
     // Nobody else may ever connect to a guest's socket: who does is the guest.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
 
+    let server = match arguments.metrics_address {
+        Some(address) => Some(Server::bind(address).await.map_err(Failure::other)?),
+        None => None,
+    };
     let lost_after = Duration::from_secs(arguments.lost_after.into());
     let mut work = match (arguments.claims, arguments.node_name) {
         (Some(directory), None) => {
@@ -76,6 +90,14 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
             ));
         }
     };
+    if let Some(server) = server {
+        let address = server.address;
+        work.listening.push(format!(
+            "http://{address} for /healthz, /readyz and /metrics"
+        ));
+        work.tasks.spawn(server.serve());
+    }
+    readiness::fulfil(Need::Listening);
     announce(&work.listening);
 
     tokio::select! {
@@ -90,9 +112,24 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     }
     notify(NotifyState::Stopping);
-    // A write of a file that is under way is finished when the runtime ends.
     work.tasks.shutdown().await;
+    if let Some(permits) = work.permits {
+        finish_requests(&permits).await;
+    }
     Ok(())
+}
+
+/// Waits for the requests that are under way, and lets none begin. What they do not write in time, and what waits
+/// for another try, the guests report again to the next relay.
+async fn finish_requests(permits: &Semaphore) {
+    let all = u32::try_from(serve_node::REQUESTS).unwrap_or(u32::MAX);
+    if timeout(GRACE, permits.acquire_many(all)).await.is_err() {
+        warn!(
+            "writes of claims that are under way have not ended in {} s: they are broken off",
+            GRACE.as_secs()
+        );
+    }
+    permits.close();
 }
 
 fn signal_of(kind: SignalKind) -> Result<Signal, Failure> {

@@ -6,16 +6,21 @@ use std::time::Duration;
 
 use device_attributes::Name;
 use device_attributes::report::PORT;
+use tokio::sync::Semaphore;
 
 use crate::annotate::annotator::{Annotator, Settings};
 use crate::annotate::heard::Heard;
-use crate::cluster::connect;
 use crate::cluster::watch::Node;
+use crate::cluster::{connect, events, vsock_mode};
 use crate::configuration::listen_path;
 use crate::guest_socket::{self, GuestSocket};
 use crate::listen::{UnixSocket, Vsock};
+use crate::monitoring::readiness;
 use crate::roster::Roster;
 use crate::run::{Failure, Work};
+
+/// The most requests for claims that are under way at once: an API server that is slow has others to serve.
+pub const REQUESTS: usize = 8;
 
 /// Starts it. The API server may be away still.
 ///
@@ -32,9 +37,17 @@ pub async fn start(
     let client = connect::client(kubeconfig)
         .await
         .map_err(Failure::Configuration)?;
-    let mut work = Work::default();
+    readiness::expect_a_node();
+    let permits = Arc::new(Semaphore::new(REQUESTS));
+    let mut work = Work {
+        permits: Some(Arc::clone(&permits)),
+        ..Work::default()
+    };
+    let (events, sender) = events::channel(client.clone(), &node);
+    work.tasks.spawn(sender.serve());
     let roster = Arc::new(Roster::new());
     if sockets.is_empty() {
+        vsock_mode::check(Path::new("/proc/sys")).map_err(Failure::Other)?;
         let vsock = Vsock::bind().map_err(Failure::other)?;
         work.listening
             .push(format!("vsock port {PORT} for the VMs of node {node}"));
@@ -59,6 +72,8 @@ pub async fn start(
         roster,
         lost_after,
         annotations,
+        permits,
+        events,
     };
     work.tasks.spawn(node.watch());
     Ok(work)

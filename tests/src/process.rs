@@ -54,6 +54,33 @@ impl Process {
         self.child.id()
     }
 
+    /// Asks the program to end, as the kubelet does: SIGTERM.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn terminate(&self) -> Result<()> {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.id().to_string()])
+            .status()
+            .context("kill cannot be started")?;
+        if !asked.success() {
+            bail!("{} cannot be asked to end", self.name);
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of the program, and gives its exit code; a signal has none.
+    ///
+    /// # Errors
+    /// When it does not end in a minute.
+    pub fn wait(&mut self) -> Result<Option<i32>> {
+        let what = format!("the end of {}", self.name);
+        wait::until(&what, Duration::from_mins(1), || {
+            Ok(self.child.try_wait()?)
+        })
+        .map(|status| status.code())
+    }
+
     /// Fails when the program has ended, with the end of its log.
     ///
     /// # Errors
@@ -67,6 +94,16 @@ impl Process {
                 tail(&self.log, 10)
             );
         }
+        Ok(())
+    }
+
+    /// Kills the program.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
         Ok(())
     }
 

@@ -4,10 +4,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use crate::interrupt;
+
 /// Asks `probe` every 20 ms until it has a value.
 ///
 /// # Errors
-/// When the probe fails, or `limit` is over; then the error says that `what` did not come.
+/// When the probe fails, or `limit` is over; then the error says that `what` did not come. So when the
+/// program is interrupted.
 pub fn until<T>(
     what: &str,
     limit: Duration,
@@ -15,6 +18,7 @@ pub fn until<T>(
 ) -> Result<T> {
     let start = Instant::now();
     loop {
+        interrupt::check()?;
         if let Some(value) = probe()? {
             return Ok(value);
         }

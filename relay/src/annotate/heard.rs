@@ -139,7 +139,7 @@ fn pod(object: &PodObject) -> Option<Pod> {
         uid: known.uid,
         namespace: known.namespace,
         name: metadata.name.as_ref()?.parse().ok()?,
-        claims: known.claims,
+        claims: known.claims.into_keys().collect(),
         current: current.cloned(),
         others,
     })

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::merge::CONDITION_TYPE;
+use crate::merge::our_condition;
 use crate::value::Value;
 
 /// The field manager that owns our conditions.
@@ -11,7 +11,7 @@ pub const FIELD_MANAGER: &str = "dra-guest-relay";
 /// The fields of our condition, as metav1.Condition has them.
 const FIELDS: [&str; 5] = ["type", "status", "reason", "message", "lastTransitionTime"];
 /// The keys of the list `status.devices`.
-const KEYS: [&str; 4] = ["driver", "pool", "device", "shareID"];
+pub(super) const KEYS: [&str; 4] = ["driver", "pool", "device", "shareID"];
 
 /// The body of the server-side apply that puts our conditions of `claim` on the API server: those of all its
 /// devices, because what an apply leaves out is given up. The UID is a precondition: a new claim of the same
@@ -47,16 +47,14 @@ fn has_same_keys(entry: &Value, result: &Value) -> bool {
 
 /// An entry of `status.devices` with our condition alone; `None` for one that does not have it.
 fn device(entry: &Value) -> Option<Json> {
-    let conditions = entry.list("conditions").ok()?;
-    let ours = conditions
-        .iter()
-        .find(|condition| condition.text("type") == Some(CONDITION_TYPE))?;
+    let ours = our_condition(entry)?;
     let mut device = texts(entry, &KEYS);
     device.insert("conditions".to_owned(), json!([texts(ours, &FIELDS)]));
     Some(Json::Object(device))
 }
 
-fn texts(value: &Value, keys: &[&str]) -> Map<String, Json> {
+/// The texts under these keys, as far as they are there.
+pub(super) fn texts(value: &Value, keys: &[&str]) -> Map<String, Json> {
     keys.iter()
         .filter_map(|key| Some(((*key).to_owned(), Json::from(value.text(key)?))))
         .collect()

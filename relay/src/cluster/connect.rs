@@ -21,7 +21,7 @@ pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, String> {
         }
         None => Config::incluster().map_err(|error| {
             format!(
-                "--node-name without --kubeconfig: this is not a pod with a service account: {error}; \
+                "without --kubeconfig: this is not a pod with a service account: {error}; \
                  outside of a pod name a file with --kubeconfig"
             )
         })?,

@@ -1,9 +1,11 @@
 //! The pure index of one node: CID → VM → pods → claims. Each event costs the same, however many VMs there are.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::Hash;
 
 use device_attributes::Name;
 
+use super::requests::Requests;
 use crate::store::ClaimName;
 
 /// A virt-launcher pod.
@@ -15,8 +17,8 @@ pub struct Pod {
     pub namespace: Name,
     /// The UID of the `VirtualMachineInstance` that it is of.
     pub vm: Name,
-    /// The claims that it was given.
-    pub claims: BTreeSet<ClaimName>,
+    /// The claims that it was given, and which of their requests.
+    pub claims: BTreeMap<ClaimName, Requests>,
 }
 
 /// A `VirtualMachineInstance`.
@@ -57,8 +59,19 @@ pub struct Guest {
     pub vm: Name,
     /// The VM as `NAMESPACE/NAME`, for messages.
     pub name: String,
-    /// The claims of its pods that are of no other VM; at least one.
+    /// The claims of its pods; at least one.
     pub claims: Vec<ClaimName>,
+}
+
+/// A VM that has a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The UID of the VM.
+    pub vm: Name,
+    /// Its name, in the namespace of the claim.
+    pub name: Name,
+    /// The requests of the claim that its pods were given.
+    pub requests: Requests,
 }
 
 /// What is known of the node's VMs.
@@ -70,12 +83,26 @@ pub struct Index {
     pods_of: HashMap<Name, BTreeSet<Name>>,
     /// CID → VMs: more than one is an error of others, and then none has it.
     vms_at: HashMap<u32, BTreeSet<Name>>,
-    /// Claim → (VM, pod).
-    users: HashMap<ClaimName, BTreeSet<(Name, Name)>>,
+    /// Claim → its pods.
+    pods_with: HashMap<ClaimName, BTreeSet<Name>>,
 }
 
-/// CIDs whose guest may be another one now.
-pub type Touched = BTreeSet<u32>;
+/// What an event may have changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// CIDs whose guest may be another one now.
+    pub cids: BTreeSet<u32>,
+    /// Claims whose users may be others now.
+    pub claims: BTreeSet<ClaimName>,
+}
+
+impl Touched {
+    /// Takes what another event has touched.
+    pub fn extend(&mut self, other: Self) {
+        self.cids.extend(other.cids);
+        self.claims.extend(other.claims);
+    }
+}
 
 impl Index {
     /// Takes an object in place of what was known of it.
@@ -105,28 +132,23 @@ impl Index {
             .filter(|uid| !listed.contains(*uid))
             .cloned()
             .collect();
-        gone.iter().flat_map(|uid| self.remove(kind, uid)).collect()
+        let mut touched = Touched::default();
+        for uid in &gone {
+            touched.extend(self.remove(kind, uid));
+        }
+        touched
     }
 
-    /// The guest with this CID; `None` where there is none that has claims of its own.
+    /// The guest with this CID; `None` where there is none that has claims.
     pub fn guest(&self, cid: u32) -> Option<Guest> {
-        let mut vms = self.vms_at.get(&cid)?.iter();
-        let (Some(uid), None) = (vms.next(), vms.next()) else {
+        let mut vms = self.running_at(cid);
+        let (Some(vm), None) = (vms.next(), vms.next()) else {
             return None;
         };
-        let vm = self.vms.get(uid)?;
-        let claims: BTreeSet<&ClaimName> = self
-            .pods_of
-            .get(uid)?
-            .iter()
-            .filter_map(|pod| self.pods.get(pod))
-            // Whoever may create pods may give them any label, but in a namespace of theirs.
-            .filter(|pod| pod.namespace == vm.namespace)
-            .flat_map(|pod| &pod.claims)
-            .filter(|claim| !self.is_shared(claim))
-            .collect();
+        let pods = self.pods_of(vm);
+        let claims: BTreeSet<&ClaimName> = pods.flat_map(|pod| pod.claims.keys()).collect();
         (!claims.is_empty()).then(|| Guest {
-            vm: uid.clone(),
+            vm: vm.uid.clone(),
             name: format!("{}/{}", vm.namespace, vm.name),
             claims: claims.into_iter().cloned().collect(),
         })
@@ -134,52 +156,71 @@ impl Index {
 
     /// What keeps guests with this CID from being heard, and is somebody's error: sentences for the log.
     pub fn problems(&self, cid: u32) -> Vec<String> {
-        let vms = self.vms_at.get(&cid);
-        if let Some(vms) = vms.filter(|vms| vms.len() > 1) {
-            let names: Vec<String> = vms.iter().map(ToString::to_string).collect();
-            return vec![format!(
-                "the VMs {} all have this CID: none of them is listened to",
-                names.join(", ")
-            )];
+        let names: Vec<String> = self.running_at(cid).map(|vm| vm.uid.to_string()).collect();
+        if names.len() < 2 {
+            return Vec::new();
         }
-        let pods = vms
-            .into_iter()
-            .flatten()
-            .filter_map(|vm| self.pods_of.get(vm))
-            .flatten();
-        let claims: BTreeSet<&ClaimName> = pods
-            .filter_map(|pod| self.pods.get(pod))
-            .flat_map(|pod| &pod.claims)
-            .filter(|claim| self.is_shared(claim))
-            .collect();
-        claims
-            .into_iter()
-            .map(|claim| {
-                format!("{claim}: several VMs share the claim: the relay does not write it yet")
-            })
-            .collect()
+        vec![format!(
+            "the VMs {} all have this CID: none of them is listened to",
+            names.join(", ")
+        )]
     }
 
-    fn is_shared(&self, claim: &ClaimName) -> bool {
-        let mut vms = self.users.get(claim).into_iter().flatten();
-        vms.next()
-            .is_some_and(|(first, _)| vms.any(|(vm, _)| vm != first))
+    /// The VMs with this CID that have a pod. KubeVirt gives the CID of a VM that has ended to another one, while the
+    /// object of the first still has it.
+    fn running_at(&self, cid: u32) -> impl Iterator<Item = &Vm> {
+        let vms = self.vms_at.get(&cid).into_iter().flatten();
+        vms.filter_map(|uid| self.vms.get(uid))
+            .filter(|vm| self.pods_of(vm).next().is_some())
+    }
+
+    fn pods_of(&self, vm: &Vm) -> impl Iterator<Item = &Pod> {
+        let pods = self.pods_of.get(&vm.uid).into_iter().flatten();
+        let namespace = vm.namespace.clone();
+        pods.filter_map(|pod| self.pods.get(pod))
+            // Whoever may create pods may give them any label, but in a namespace of theirs.
+            .filter(move |pod| pod.namespace == namespace)
+    }
+
+    /// The VMs of this node that have the claim. A pod alone is none: before a VM is handed to this node and after it has
+    /// moved to another, nobody speaks for it here.
+    pub fn users(&self, claim: &ClaimName) -> Vec<User> {
+        let mut users: BTreeMap<&Name, User> = BTreeMap::new();
+        let pods = self.pods_with.get(claim).into_iter().flatten();
+        for pod in pods.filter_map(|uid| self.pods.get(uid)) {
+            let vm = self.vms.get(&pod.vm);
+            let (Some(vm), Some(requests)) = (
+                vm.filter(|vm| vm.namespace == pod.namespace),
+                pod.claims.get(claim),
+            ) else {
+                continue;
+            };
+            users
+                .entry(&vm.uid)
+                .and_modify(|user| user.requests.extend(requests))
+                .or_insert_with(|| User {
+                    vm: vm.uid.clone(),
+                    name: vm.name.clone(),
+                    requests: requests.clone(),
+                });
+        }
+        let mut users: Vec<User> = users.into_values().collect();
+        users.sort_by(|one, other| one.name.cmp(&other.name));
+        users
     }
 
     fn put_pod(&mut self, pod: Pod) -> Touched {
         if self.pods.get(&pod.uid) == Some(&pod) {
-            return Touched::new();
+            return Touched::default();
         }
         let mut touched = self.remove_pod(&pod.uid);
         self.pods_of
             .entry(pod.vm.clone())
             .or_default()
             .insert(pod.uid.clone());
-        for claim in &pod.claims {
-            self.users
-                .entry(claim.clone())
-                .or_default()
-                .insert((pod.vm.clone(), pod.uid.clone()));
+        for claim in pod.claims.keys() {
+            let pods = self.pods_with.entry(claim.clone()).or_default();
+            pods.insert(pod.uid.clone());
         }
         self.touch(&pod, &mut touched);
         self.pods.insert(pod.uid.clone(), pod);
@@ -187,65 +228,66 @@ impl Index {
     }
 
     fn remove_pod(&mut self, uid: &Name) -> Touched {
-        let mut touched = Touched::new();
+        let mut touched = Touched::default();
         let Some(pod) = self.pods.remove(uid) else {
             return touched;
         };
         self.touch(&pod, &mut touched);
-        if let Some(pods) = self.pods_of.get_mut(&pod.vm) {
-            pods.remove(uid);
-            if pods.is_empty() {
-                self.pods_of.remove(&pod.vm);
-            }
-        }
-        let user = (pod.vm, pod.uid);
-        for claim in &pod.claims {
-            if let Some(users) = self.users.get_mut(claim) {
-                users.remove(&user);
-                if users.is_empty() {
-                    self.users.remove(claim);
-                }
-            }
+        remove_from(&mut self.pods_of, &pod.vm, uid);
+        for claim in pod.claims.keys() {
+            remove_from(&mut self.pods_with, claim, uid);
         }
         touched
     }
 
-    /// The CIDs of a pod's VM, and of every VM that has a claim of the pod.
+    /// The CID of a pod's VM, and the pod's claims.
     fn touch(&self, pod: &Pod, touched: &mut Touched) {
-        let sharing = pod
-            .claims
-            .iter()
-            .filter_map(|claim| self.users.get(claim))
-            .flatten()
-            .map(|(vm, _)| vm);
-        let vms = sharing.chain([&pod.vm]);
-        touched.extend(vms.filter_map(|vm| self.vms.get(vm)?.cid));
+        let vm = self.vms.get(&pod.vm);
+        touched.cids.extend(vm.and_then(|vm| vm.cid));
+        touched.claims.extend(pod.claims.keys().cloned());
     }
 
     fn put_vm(&mut self, vm: Vm) -> Touched {
         if self.vms.get(&vm.uid) == Some(&vm) {
-            return Touched::new();
+            return Touched::default();
         }
         let mut touched = self.remove_vm(&vm.uid);
         if let Some(cid) = vm.cid {
             self.vms_at.entry(cid).or_default().insert(vm.uid.clone());
-            touched.insert(cid);
+            touched.cids.insert(cid);
         }
+        touched.claims.extend(self.claims_of(&vm.uid));
         self.vms.insert(vm.uid.clone(), vm);
         touched
     }
 
     fn remove_vm(&mut self, uid: &Name) -> Touched {
-        let cid = self.vms.remove(uid).and_then(|vm| vm.cid);
-        if let Some(cid) = cid
-            && let Some(vms) = self.vms_at.get_mut(&cid)
-        {
-            vms.remove(uid);
-            if vms.is_empty() {
-                self.vms_at.remove(&cid);
-            }
+        let mut touched = Touched::default();
+        let Some(vm) = self.vms.remove(uid) else {
+            return touched;
+        };
+        touched.claims.extend(self.claims_of(uid));
+        if let Some(cid) = vm.cid {
+            touched.cids.insert(cid);
+            remove_from(&mut self.vms_at, &cid, uid);
         }
-        cid.into_iter().collect()
+        touched
+    }
+
+    fn claims_of(&self, vm: &Name) -> impl Iterator<Item = ClaimName> {
+        let pods = self.pods_of.get(vm).into_iter().flatten();
+        pods.filter_map(|pod| self.pods.get(pod))
+            .flat_map(|pod| pod.claims.keys().cloned())
+    }
+}
+
+/// Takes a member from the set of a key, and the key when that was its last.
+fn remove_from<K: Eq + Hash>(sets: &mut HashMap<K, BTreeSet<Name>>, key: &K, member: &Name) {
+    if let Some(set) = sets.get_mut(key) {
+        set.remove(member);
+        if set.is_empty() {
+            sets.remove(key);
+        }
     }
 }
 

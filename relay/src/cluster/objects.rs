@@ -1,13 +1,14 @@
-//! The few fields of pods, VMs and claims that the relay reads.
+//! The few fields of pods and VMs that the relay reads, and where objects are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use device_attributes::Name;
 use kube::api::{ApiResource, NotUsed, Object, ObjectMeta};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use super::claim_status::ClaimStatus;
 use super::index::{Entry, Pod, Vm};
-use crate::merge::CONDITION_TYPE;
+use super::requests::Requests;
 use crate::store::ClaimName;
 
 /// The label of a virt-launcher pod that has the UID of its VM.
@@ -27,6 +28,28 @@ pub type ClaimObject = Object<NotUsed, ClaimStatus>;
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
     resource_claims: Option<Vec<PodClaim>>,
+    containers: Option<Vec<Container>>,
+    init_containers: Option<Vec<Container>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    resources: Option<Resources>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Resources {
+    claims: Option<Vec<Reference>>,
+}
+
+/// A container's reference to a claim of its pod; without a request to the whole claim.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Reference {
+    name: String,
+    request: Option<String>,
 }
 
 /// `status` of a pod. Its `resourceClaimStatuses` has the claims that were made from templates;
@@ -42,6 +65,7 @@ pub struct PodStatus {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodClaim {
+    name: String,
     resource_claim_name: Option<String>,
 }
 
@@ -52,59 +76,6 @@ pub struct VmStatus {
     /// A number as wide as the CRD admits: one odd VM is no reason to hear of none.
     #[serde(rename = "VSOCKCID")]
     cid: Option<serde_json::Number>,
-}
-
-/// `status` of a claim.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClaimStatus {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    allocation: Option<Allocation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    devices: Option<Vec<Device>>,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Allocation {
-    devices: Option<AllocatedDevices>,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct AllocatedDevices {
-    results: Option<Vec<Device>>,
-}
-
-/// A device in the allocation, or its status.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct Device {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<String>,
-    driver: String,
-    pool: String,
-    #[serde(rename = "device")]
-    name: String,
-    #[serde(rename = "shareID", skip_serializing_if = "Option::is_none")]
-    share: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conditions: Option<Vec<Condition>>,
-}
-
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last_transition_time: Option<String>,
 }
 
 fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
@@ -137,6 +108,11 @@ pub fn vms() -> ApiResource {
     )
 }
 
+/// KubeVirt's own configuration.
+pub fn kubevirts() -> ApiResource {
+    resource("kubevirt.io", "v1", "KubeVirt", "kubevirts")
+}
+
 /// Claims.
 pub fn claims() -> ApiResource {
     resource("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims")
@@ -161,21 +137,43 @@ pub fn pod(object: &PodObject) -> Option<Entry> {
         let made = status.resource_claim_statuses.iter().flatten();
         made.chain(&status.extended_resource_claim_status)
     });
-    let claims: BTreeSet<ClaimName> = of_spec
-        .chain(of_status.into_iter().flatten())
-        .filter_map(|claim| {
-            Some(ClaimName {
-                namespace: namespace.clone(),
-                name: claim.resource_claim_name.as_ref()?.parse().ok()?,
-            })
-        })
-        .collect();
+    let mut claims: BTreeMap<ClaimName, Requests> = BTreeMap::new();
+    for claim in of_spec.chain(of_status.into_iter().flatten()) {
+        let Some(Ok(name)) = claim.resource_claim_name.as_ref().map(|name| name.parse()) else {
+            continue;
+        };
+        let requests = requests(&object.spec, &claim.name);
+        let namespace = namespace.clone();
+        claims
+            .entry(ClaimName { namespace, name })
+            .and_modify(|held| held.extend(&requests))
+            .or_insert(requests);
+    }
     Some(Entry::Pod(Pod {
         uid: uid(metadata)?,
         vm: metadata.labels.as_ref()?.get(CREATED_BY)?.parse().ok()?,
         namespace,
         claims,
     }))
+}
+
+/// The requests of a claim that the containers of a pod refer to. No reference is one to all: what else it may mean is
+/// not known, and all is the careful reading.
+fn requests(spec: &PodSpec, claim: &str) -> Requests {
+    let containers = spec.containers.iter().chain(&spec.init_containers);
+    let references: Vec<&Reference> = containers
+        .flatten()
+        .filter_map(|container| container.resources.as_ref()?.claims.as_ref())
+        .flatten()
+        .filter(|reference| reference.name == claim)
+        .collect();
+    let names: Option<BTreeSet<String>> = references
+        .iter()
+        .map(|reference| reference.request.clone().filter(|name| !name.is_empty()))
+        .collect();
+    names
+        .filter(|names| !names.is_empty())
+        .map_or(Requests::All, Requests::Some)
 }
 
 /// A VM for the index.
@@ -193,19 +191,6 @@ pub fn vm(object: &VmObject) -> Option<Entry> {
     }))
 }
 
-/// Leaves out what the relay does not need to know while it remembers a claim: the words of others.
-pub fn without_words_of_others(status: &mut ClaimStatus) {
-    let devices = status.devices.iter_mut().flatten();
-    for condition in devices.flat_map(|device| device.conditions.iter_mut().flatten()) {
-        if condition.kind != CONDITION_TYPE {
-            *condition = Condition {
-                kind: std::mem::take(&mut condition.kind),
-                ..Condition::default()
-            };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,7 +200,7 @@ mod tests {
         let object: PodObject = serde_json::from_str(
             r#"{"apiVersion":"v1","kind":"Pod",
             "metadata":{"namespace":"lab","name":"virt-launcher-vm-x7k","uid":"p","labels":{"kubevirt.io/created-by":"v"}},
-            "spec":{"containers":[],"resourceClaims":[{"name":"gpu","resourceClaimName":"gpu-0"},{"name":"nic","resourceClaimTemplateName":"t"}]},
+            "spec":{"containers":[{"resources":{"claims":[{"name":"nic","request":"vf"},{"name":"gpu"}]}},{}],"resourceClaims":[{"name":"gpu","resourceClaimName":"gpu-0"},{"name":"nic","resourceClaimTemplateName":"t"}]},
             "status":{"resourceClaimStatuses":[{"name":"nic","resourceClaimName":"nic-7xk2p"},{"name":"later"}],
               "extendedResourceClaimStatus":{"resourceClaimName":"ext-1","requestMappings":[]}}}"#,
         )
@@ -223,8 +208,19 @@ mod tests {
         let Some(Entry::Pod(pod)) = pod(&object) else {
             panic!("not a pod of a VM")
         };
-        let claims: Vec<String> = pod.claims.iter().map(ToString::to_string).collect();
-        assert_eq!(claims, ["lab/ext-1", "lab/gpu-0", "lab/nic-7xk2p"]);
+        let claims: Vec<String> = pod
+            .claims
+            .iter()
+            .map(|(claim, requests)| format!("{claim} {requests:?}"))
+            .collect();
+        assert_eq!(
+            claims,
+            [
+                "lab/ext-1 All",
+                "lab/gpu-0 All",
+                "lab/nic-7xk2p Some({\"vf\"})"
+            ]
+        );
         assert_eq!((pod.uid.as_str(), pod.vm.as_str()), ("p", "v"));
     }
 

@@ -1,6 +1,6 @@
-//! Watches the virt-launcher pods and the VMs of one node, and keeps a task for each guest that has claims.
+//! Watches the virt-launcher pods and the VMs of one node.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,17 +10,34 @@ use futures_util::StreamExt as _;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource};
-use tokio::task::AbortHandle;
+use tokio::sync::Semaphore;
 use tracing::{debug, info, warn};
 
 use super::claims::ApiClaims;
-use super::index::{Entry, Guest, Index, Kind, Touched};
+use super::events::Events;
+use super::guests::Guests;
+use super::index::{Entry, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
 use super::refusal::{self, Right};
 use crate::annotate::heard::Heard;
-use crate::configuration;
-use crate::guest::{self, Connections};
+use crate::monitoring::labels::{FailureReason, Operation};
+use crate::monitoring::metrics;
+use crate::monitoring::readiness::{self, Need};
 use crate::roster::Roster;
+
+/// The label selector of virt-launcher pods.
+pub const LAUNCHER: &str = "kubevirt.io=virt-launcher,kubevirt.io/created-by";
+
+/// The field selector of a node's pods. A pod that has ended keeps its name and its claims' names, and has no guest
+/// any more.
+pub fn pods_of_node(node: &str) -> String {
+    format!("spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed")
+}
+
+/// The label selector of a node's VMs.
+pub fn vms_of_node(node: &str) -> String {
+    format!("kubevirt.io/nodeName={node}")
+}
 
 /// The node's guests at work.
 pub struct Node {
@@ -34,6 +51,10 @@ pub struct Node {
     pub lost_after: Duration,
     /// Who else hears of the pods: what annotates them.
     pub annotations: Option<Arc<Heard>>,
+    /// How many requests for claims may be under way at once.
+    pub permits: Arc<Semaphore>,
+    /// Where turns of readiness are told.
+    pub events: Events,
 }
 
 impl std::fmt::Debug for Node {
@@ -44,22 +65,14 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// The guests that have a task, and why others have none.
-#[derive(Debug)]
-struct Guests {
-    roster: Arc<Roster>,
-    store: Arc<ApiClaims>,
-    lost_after: Duration,
-    tasks: HashMap<u32, (Guest, AbortHandle)>,
-    problems: BTreeMap<u32, Vec<String>>,
-}
-
 /// One watch: what a list that is under way has had, and the last error.
 #[derive(Debug)]
 struct Watch {
     kind: Kind,
     right: Right,
     listed: Option<HashSet<Name>>,
+    /// Whether a list has come to its end.
+    is_known: bool,
     last_error: Option<String>,
 }
 
@@ -67,17 +80,12 @@ impl Node {
     /// Watches for as long as the relay runs.
     pub async fn watch(self) {
         let pods = Api::<PodObject>::all_with(self.client.clone(), &objects::pods());
-        // A pod that has ended keeps its name and its claims' names, and has no guest any more.
-        let of_node = format!(
-            "spec.nodeName={},status.phase!=Succeeded,status.phase!=Failed",
-            self.name
-        );
         let config = Config::default()
-            .fields(&of_node)
-            .labels("kubevirt.io=virt-launcher,kubevirt.io/created-by");
+            .fields(&pods_of_node(self.name.as_str()))
+            .labels(LAUNCHER);
         let mut pods = pin!(watcher(pods, config).default_backoff());
         let vms = Api::<VmObject>::all_with(self.client.clone(), &objects::vms());
-        let config = Config::default().labels(&format!("kubevirt.io/nodeName={}", self.name));
+        let config = Config::default().labels(&vms_of_node(self.name.as_str()));
         let mut vms = pin!(watcher(vms, config).default_backoff());
 
         let verbs = "\"list\", \"watch\"";
@@ -87,16 +95,12 @@ impl Node {
             Right("kubevirt.io", "virtualmachineinstances", verbs),
         );
         let mut index = Index::default();
-        let mut guests = Guests {
-            store: Arc::new(ApiClaims::new(self.client)),
-            roster: self.roster,
-            lost_after: self.lost_after,
-            tasks: HashMap::new(),
-            problems: BTreeMap::new(),
-        };
+        let store = ApiClaims::new(self.client, self.permits, self.events);
+        let mut guests = Guests::new(self.roster, Arc::new(store), self.lost_after);
+        let mut touched = Touched::default();
         loop {
             // Neither stream ends.
-            let touched = tokio::select! {
+            touched.extend(tokio::select! {
                 Some(event) = pods.next() => {
                     if let Some(annotations) = &self.annotations {
                         annotations.pods(&event);
@@ -105,9 +109,10 @@ impl Node {
                 }
                 Some(event) = vms.next() => vm_watch.take(event, objects::vm, &mut index),
                 else => return,
-            };
-            for cid in touched {
-                guests.look_at(cid, &index);
+            });
+            // Before both are known, a claim would seem to have fewer users than it has.
+            if pod_watch.is_known && vm_watch.is_known {
+                guests.look_at(&std::mem::take(&mut touched), &index);
             }
         }
     }
@@ -119,6 +124,7 @@ impl Watch {
             kind,
             right,
             listed: None,
+            is_known: false,
             last_error: None,
         }
     }
@@ -134,6 +140,7 @@ impl Watch {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
+                metrics::failure(Operation::Watch, reason(&error));
                 let words = words(&error, self.right);
                 if self.last_error.as_ref() == Some(&words) {
                     debug!("{resource}: {words}");
@@ -141,7 +148,7 @@ impl Watch {
                     warn!("{resource}: {words}");
                     self.last_error = Some(words);
                 }
-                return Touched::new();
+                return Touched::default();
             }
         };
         if self.last_error.take().is_some() {
@@ -152,7 +159,7 @@ impl Watch {
             Event::Delete(object) => self.remove(&object, index),
             Event::Init => {
                 self.listed = Some(HashSet::new());
-                Touched::new()
+                Touched::default()
             }
             Event::InitApply(object) => {
                 if let (Some(listed), Some(uid)) = (&mut self.listed, objects::uid(object.meta())) {
@@ -161,6 +168,11 @@ impl Watch {
                 self.put(&object, read, index)
             }
             Event::InitDone => {
+                self.is_known = true;
+                readiness::fulfil(match self.kind {
+                    Kind::Pod => Need::Pods,
+                    Kind::Vm => Need::Vms,
+                });
                 let listed = self.listed.take().unwrap_or_default();
                 info!("{resource}: {} of this node are known", listed.len());
                 index.retain(self.kind, &listed)
@@ -198,53 +210,12 @@ pub(crate) fn words(error: &watcher::Error, right: Right) -> String {
     }
 }
 
-impl Guests {
-    /// Brings the task of a CID to what the index says. A guest that is another one now, or has other claims,
-    /// begins with nothing: its connection is closed, and its agent says everything again.
-    fn look_at(&mut self, cid: u32, index: &Index) {
-        let guest = index.guest(cid);
-        let problems = index.problems(cid);
-        if self.problems.get(&cid).map_or(&[][..], Vec::as_slice) != problems.as_slice() {
-            for problem in &problems {
-                warn!(cid, "{problem}");
-            }
-            if problems.is_empty() {
-                self.problems.remove(&cid);
-            } else {
-                self.problems.insert(cid, problems);
-            }
-        }
-        if self.tasks.get(&cid).map(|(guest, _)| guest) == guest.as_ref() {
-            return;
-        }
-        if let Some((guest, task)) = self.tasks.remove(&cid) {
-            self.roster.dismiss(cid);
-            task.abort();
-            for claim in &guest.claims {
-                self.store.forget(claim);
-            }
-            info!(cid, vm = guest.name, "no longer a guest with these claims");
-        }
-        if let Some(guest) = guest {
-            self.admit(cid, guest);
-        }
-    }
-
-    fn admit(&mut self, cid: u32, guest: Guest) {
-        let claims: Vec<String> = guest.claims.iter().map(ToString::to_string).collect();
-        info!(cid, vm = guest.name, claims = claims.join(", "), "a guest");
-        let connections = Arc::new(Connections::new());
-        let task = tokio::spawn(guest::serve(
-            configuration::Guest {
-                cid,
-                socket: None,
-                claims: guest.claims.clone(),
-            },
-            Arc::clone(&connections),
-            Arc::clone(&self.store),
-            self.lost_after,
-        ));
-        self.roster.admit(cid, connections);
-        self.tasks.insert(cid, (guest, task.abort_handle()));
+fn reason(error: &watcher::Error) -> FailureReason {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => refusal::reason(error),
+        watcher::Error::WatchError(status) => FailureReason::of_status(status.code),
+        watcher::Error::NoResourceVersion => FailureReason::OtherAnswer,
     }
 }

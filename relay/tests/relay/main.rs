@@ -11,8 +11,11 @@
 
 mod agents_words;
 mod claims_directory;
+mod doctor;
 mod guest_reports;
 mod hostile_guests;
+mod monitor;
+mod monitoring;
 mod node_arguments;
 mod silence;
 mod start_and_end;

@@ -11,6 +11,8 @@ use dra_guest_relay::manifest::Format;
 use dra_guest_relay::value::Value;
 use serde_json::{Value as Json, json};
 
+use crate::monitor::Monitor;
+
 /// The longest that anything is waited for. No test is about time; this ends one that hangs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -72,7 +74,10 @@ impl World {
             .stderr(log)
             .spawn()
             .unwrap();
-        let sockets = arguments.iter().filter(|a| a.contains("socket=")).count();
+        let sockets = arguments
+            .iter()
+            .filter(|a| a.contains("socket=") || **a == "--metrics-address")
+            .count();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut listening = Vec::new();
         while listening.len() < sockets.max(1) {
@@ -87,6 +92,20 @@ impl World {
     /// A relay with guest 5, whose claim is `default/a`.
     pub fn relay_of_one(&self) -> Relay {
         self.relay(&["--guest", "cid=5,socket=vm5,claim=default/a"])
+    }
+
+    /// A relay with guest 5, whose claim is `default/a`, that answers HTTP; and where it does.
+    pub fn monitored_relay(&self, more: &[&str]) -> (Relay, Monitor) {
+        let arguments = ["--guest", "cid=5,socket=vm5,claim=default/a"];
+        let monitored = ["--metrics-address", "127.0.0.1:0"];
+        let relay = self.relay(&[&arguments[..], &monitored, more].concat());
+        let place = relay.listening.last().unwrap();
+        let address = place
+            .split(['/', ' '])
+            .find(|part| part.starts_with("127."))
+            .unwrap();
+        let monitor = Monitor(address.parse().unwrap());
+        (relay, monitor)
     }
 
     /// A relay with guest 5, whose claim is `default/a`, and guest 6, whose claim is `default/b`.

@@ -4,13 +4,16 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use dra_guest_tests::table::Table;
-use dra_guest_tests::way::{Arrival, NIC_MAC, NicFacts, Progress, Walk};
-use serde_json::Value;
+use dra_guest_tests::interrupt;
+use dra_guest_tests::way::{Arrival, NIC_MAC, NicFacts, Progress, Walk, carried};
 
 fn main() -> ExitCode {
     match demo() {
         Ok(()) => ExitCode::SUCCESS,
+        Err(_) if interrupt::arrived() => {
+            eprintln!("\ninterrupted: what was started has ended");
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
         Err(error) => {
             eprintln!("\nthe demo failed: {error:#}");
             ExitCode::FAILURE
@@ -19,6 +22,7 @@ fn main() -> ExitCode {
 }
 
 fn demo() -> Result<()> {
+    interrupt::watch()?;
     let walk = Walk::new("demo")?;
     let mut progress = Progress::printed();
     let arrival = walk.go(&mut progress)?;
@@ -51,17 +55,9 @@ fn print_summary(arrival: &Arrival, nic: &NicFacts, progress: &Progress) -> Resu
     writeln!(
         out,
         "\n--- Carried from the claim to the guest\n{}",
-        carried(arrival, nic)?
+        carried(&arrival.document, nic)?
     )?;
-    writeln!(out, "--- Time")?;
-    for step in progress.steps() {
-        writeln!(out, "{:6.1} s  {}", step.took.as_secs_f64(), step.name)?;
-    }
-    writeln!(
-        out,
-        "{:6.1} s  all together",
-        progress.elapsed().as_secs_f64()
-    )?;
+    write!(out, "--- Time\n{}", progress.times())?;
     Ok(())
 }
 
@@ -78,52 +74,4 @@ fn marked(arrival: &Arrival) -> String {
         lines.push(format!("{mark} {line}"));
     }
     lines.join("\n")
-}
-
-/// What the document says of the device, and what the guest's kernel says of its NIC.
-fn carried(arrival: &Arrival, nic: &NicFacts) -> Result<Table> {
-    let document: Value =
-        serde_json::from_str(&arrival.document).context("the document does not read back")?;
-    let said = |pointer: &str| match document.pointer(&format!("/devices/0{pointer}")) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(list)) => {
-            let texts: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
-            texts.join(", ")
-        }
-        Some(value) => value.to_string(),
-        None => "-".to_owned(),
-    };
-    let mut table = Table::new(["", "in the document", "in the guest"]);
-    let rows = [
-        ("MAC address", said("/network/macAddress"), nic.mac.clone()),
-        (
-            "interface",
-            said("/network/interfaceName"),
-            format!("{}, driver {}", nic.name, nic.driver),
-        ),
-        (
-            "addresses",
-            said("/network/ipAddresses"),
-            nic.addresses.join(", "),
-        ),
-        (
-            "PCI address",
-            format!("{} on the host", said("/host/pciAddress")),
-            nic.pci_address.clone(),
-        ),
-        (
-            "NUMA node",
-            format!("{} on the host", said("/host/numaNode")),
-            nic.numa_node.to_string(),
-        ),
-        (
-            "MTU",
-            "- (the image's policy says 9000)".to_owned(),
-            nic.mtu.to_string(),
-        ),
-    ];
-    for (name, document, guest) in rows {
-        table.row([name.to_owned(), document, guest]);
-    }
-    Ok(table)
 }

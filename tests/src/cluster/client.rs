@@ -2,14 +2,15 @@
 //! that a test sees the server's own words.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Body, http::Response};
+use ureq::{Agent, Body, SendBody, http::Response};
 
 /// One user's way to the API server.
 #[derive(Debug, Clone)]
@@ -42,6 +43,12 @@ impl Client {
             })
             .collect::<Result<Vec<_>, _>>()
             .with_context(|| format!("the certificate {}", certificates.display()))?;
+        // The API server makes the file before it writes it; a client without authorities trusts nobody.
+        ensure!(
+            !authorities.is_empty(),
+            "{} holds no certificate yet",
+            certificates.display()
+        );
         let tls = TlsConfig::builder()
             .root_certs(RootCerts::Specific(Arc::new(authorities)))
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -141,6 +148,23 @@ impl Client {
                 .send(patch.to_string()),
         )
         .with_context(|| format!("PATCH {path}"))
+    }
+
+    /// Begins a patch of the object at `path`, whose body comes from `body`; the API server is at work on it for as long
+    /// as that takes, a minute at most.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub fn patch_from(&self, path: &str, body: impl Read + 'static) -> Result<Answer> {
+        let request = self
+            .agent
+            .patch(self.url(path))
+            .query("fieldManager", "test")
+            .header("Authorization", &self.authorization)
+            .content_type("application/apply-patch+yaml");
+        let request = request.config().timeout_global(None).build();
+        answer(request.send(SendBody::from_owned_reader(body)))
+            .with_context(|| format!("PATCH {path}"))
     }
 
     /// Deletes the object at `path`; it may take its time to go.

@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::audit::{self, Asked};
 use super::client::Client;
 use super::components::Components;
 use super::port;
@@ -19,6 +21,12 @@ use crate::wait;
 
 /// Certificate and authority, as the API server makes them for itself.
 const CERTIFICATES: &str = "certificates/apiserver.crt";
+/// The users that are no service accounts.
+const TOKENS: &str = "tokens.csv";
+/// The key that signs the tokens of service accounts.
+const KEY: &str = "service-accounts.pem";
+const AUDIT_POLICY: &str = "audit-policy.json";
+const AUDIT_LOG: &str = "audit.log";
 /// Much more than it takes, on a machine that does much else.
 const START: Duration = Duration::from_mins(2);
 
@@ -27,8 +35,10 @@ const START: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub struct ControlPlane {
     // Ends first: it complains when its etcd is gone.
-    _api_server: Process,
+    api_server: Mutex<Process>,
     _etcd: Process,
+    program: PathBuf,
+    store: String,
     admin: Client,
     port: u16,
     state: StateDirectory,
@@ -43,8 +53,10 @@ impl ControlPlane {
         let components = Components::of_control_plane()?;
         let state = StateDirectory::take(name)?;
         let (etcd, store) = start_etcd(&components.program("etcd")?, &state)?;
-        let (mut api_server, port) =
-            start_api_server(&components.program("kube-apiserver")?, &state, &store)?;
+        prepare(&state)?;
+        let program = components.program("kube-apiserver")?;
+        let port = port::free()?;
+        let mut api_server = start_api_server(&program, &state, &store, port)?;
 
         let certificates = state.data(CERTIFICATES);
         let admin = wait::until("the API server's certificate", START, || {
@@ -52,25 +64,49 @@ impl ControlPlane {
             // It may be seen while it is written.
             Ok(Client::new(port, &certificates, User::Admin.token()).ok())
         })?;
-        wait::until("the API server is ready", START, || {
-            api_server.check()?;
-            let ready = admin
-                .get("/readyz")
-                .is_ok_and(|answer| answer.status == 200);
-            Ok(ready.then_some(()))
-        })?;
+        wait_until_ready(&mut api_server, &admin)?;
         Ok(Self {
-            _api_server: api_server,
+            api_server: Mutex::new(api_server),
             _etcd: etcd,
+            program,
+            store,
             admin,
             port,
             state,
         })
     }
 
+    /// Ends the API server and starts it again on the same port: what it has cached for watches is lost.
+    ///
+    /// # Errors
+    /// See [`ControlPlane::start`].
+    pub fn restart_api_server(&self) -> Result<()> {
+        let mut api_server = self
+            .api_server
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        api_server.terminate()?;
+        api_server.wait()?;
+        *api_server = start_api_server(&self.program, &self.state, &self.store, self.port)?;
+        wait_until_ready(&mut api_server, &self.admin)
+    }
+
+    /// What service accounts have asked of the API server, since it was started first.
+    ///
+    /// # Errors
+    /// When its log cannot be read.
+    pub fn audit(&self) -> Result<Vec<Asked>> {
+        audit::read(&self.state.data(AUDIT_LOG))
+    }
+
     /// The client of the user who may do everything.
     pub fn admin(&self) -> &Client {
         &self.admin
+    }
+
+    /// The API server's port of 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// What the kubeconfig file of a user holds.
@@ -111,12 +147,14 @@ fn start_etcd(program: &Path, state: &StateDirectory) -> Result<(Process, String
     Ok((process, url))
 }
 
-/// Starts the API server, and says its port.
-fn start_api_server(program: &Path, state: &StateDirectory, store: &str) -> Result<(Process, u16)> {
-    let tokens = state.data("tokens.csv");
-    fs::write(&tokens, user::token_file())
-        .with_context(|| format!("{} is not written", tokens.display()))?;
-    let key = state.data("service-accounts.pem");
+/// Writes what the API server reads at its start.
+fn prepare(state: &StateDirectory) -> Result<()> {
+    let write = |name: &str, text: String| {
+        let path = state.data(name);
+        fs::write(&path, text).with_context(|| format!("{} is not written", path.display()))
+    };
+    write(TOKENS, user::token_file())?;
+    write(AUDIT_POLICY, audit::policy().to_string())?;
     stdout_of(
         Command::new("openssl")
             // Not genpkey: of PKCS #8 the API server reads no public key.
@@ -128,9 +166,18 @@ fn start_api_server(program: &Path, state: &StateDirectory, store: &str) -> Resu
                 "-noout",
                 "-out",
             ])
-            .arg(&key),
+            .arg(state.data(KEY)),
     )?;
-    let port = port::free()?;
+    Ok(())
+}
+
+fn start_api_server(
+    program: &Path,
+    state: &StateDirectory,
+    store: &str,
+    port: u16,
+) -> Result<Process> {
+    let file = |name: &str| state.data(name).display().to_string();
     let certificates = state.data(CERTIFICATES);
     let arguments = [
         format!("--etcd-servers={store}"),
@@ -144,14 +191,25 @@ fn start_api_server(program: &Path, state: &StateDirectory, store: &str) -> Resu
         "--endpoint-reconciler-type=none".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
-        format!("--token-auth-file={}", tokens.display()),
+        format!("--token-auth-file={}", file(TOKENS)),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-        format!("--service-account-key-file={}", key.display()),
-        format!("--service-account-signing-key-file={}", key.display()),
+        format!("--service-account-key-file={}", file(KEY)),
+        format!("--service-account-signing-key-file={}", file(KEY)),
         // No controller makes the account `default` that it would demand of each namespace.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
         "--allow-privileged=true".to_owned(),
+        format!("--audit-policy-file={}", file(AUDIT_POLICY)),
+        format!("--audit-log-path={}", file(AUDIT_LOG)),
     ];
-    let process = Process::start("kube-apiserver", program, arguments, state.logs())?;
-    Ok((process, port))
+    Process::start("kube-apiserver", program, arguments, state.logs())
+}
+
+fn wait_until_ready(api_server: &mut Process, admin: &Client) -> Result<()> {
+    wait::until("the API server is ready", START, || {
+        api_server.check()?;
+        let ready = admin
+            .get("/readyz")
+            .is_ok_and(|answer| answer.status == 200);
+        Ok(ready.then_some(()))
+    })
 }

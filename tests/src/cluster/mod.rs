@@ -1,21 +1,27 @@
 //! Kubernetes' own components as a test bed: a control plane, a node, and clients. Needs root for the node.
 
+mod audit;
 mod client;
 mod components;
 mod control_plane;
 mod image;
+mod kubevirt;
 mod node;
 mod port;
+mod relay_image;
 mod service_account;
 mod state;
 mod user;
 mod whole;
 
+pub use audit::Asked;
 pub use client::{Answer, Client};
 pub use components::Components;
 pub use control_plane::ControlPlane;
 pub use image::IMAGE;
+pub use kubevirt::{VMS, install_kubevirt};
 pub use node::Node;
+pub use relay_image::{RELAY_IMAGE, write as write_relay_image};
 pub use service_account::ServiceAccount;
 pub use user::User;
 pub use whole::Cluster;

@@ -55,6 +55,11 @@ impl ServiceAccount {
         Ok(account)
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The API server reads roles from a cache of its own, some milliseconds later.
     fn wait_for(&self, rule: &Value) -> Result<()> {
         let first = |key: &str| {

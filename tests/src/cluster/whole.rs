@@ -16,8 +16,8 @@ use super::user::User;
 use crate::process::Process;
 use crate::programs::workspace;
 
-/// Those whose work a pod with claims, a `DaemonSet` or an object's removal waits for.
-const CONTROLLERS: [&str; 8] = [
+/// Those whose work a pod with claims, a `DaemonSet`, an object's removal or a policy waits for.
+const CONTROLLERS: [&str; 9] = [
     "daemonset-controller",
     "garbage-collector-controller",
     "namespace-controller",
@@ -26,6 +26,7 @@ const CONTROLLERS: [&str; 8] = [
     "resourceclaim-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 ];
 
 /// API server, scheduler, controller manager and a node. All end when this is dropped, or with the
@@ -40,6 +41,17 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Builds the programs of a cluster that are not in the cache yet: containerd, Kubernetes and the
+    /// driver. It takes about twenty minutes on two cores.
+    ///
+    /// # Errors
+    /// When one does not build; its own words are on standard error.
+    pub fn build() -> Result<()> {
+        Components::built()?;
+        Components::driver()?;
+        container_runtime()
+    }
+
     /// Starts all and waits until the node is ready. `name` tells test programs apart.
     ///
     /// # Errors

@@ -43,6 +43,8 @@ impl Console {
                 Err(error) => Err(error).context(what.clone()),
             },
         )?;
+        // A wait for an answer is made of short ones: it can be interrupted.
+        writer.set_read_timeout(Some(Duration::from_millis(200)))?;
         let reader = BufReader::new(writer.try_clone()?);
         Ok(Self {
             writer,
@@ -56,18 +58,19 @@ impl Console {
         self.number += 1;
         let number = self.number.to_string();
         writeln!(self.writer, "{number} {}", STANDARD.encode(command))?;
-        self.reader.get_ref().set_read_timeout(Some(limit))?;
+        let what = format!("the guest's answer to: {command}");
         loop {
-            let mut answer = String::new();
-            let length = self.reader.read_line(&mut answer).with_context(|| {
-                format!(
-                    "no answer from the guest within {} s to: {command}",
-                    limit.as_secs()
-                )
+            let mut answer = Vec::new();
+            wait::until(&what, limit, || {
+                match self.reader.read_until(b'\n', &mut answer) {
+                    Ok(_) if answer.ends_with(b"\n") => Ok(Some(())),
+                    Ok(_) => bail!("the guest ended before it answered: {command}"),
+                    // What has come of the line is kept.
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+                    Err(error) => Err(error).context(what.clone()),
+                }
             })?;
-            if length == 0 {
-                bail!("the guest ended before it answered: {command}");
-            }
+            let answer = String::from_utf8(answer).context(what.clone())?;
             // An answer to a command that was given up is not ours.
             if answer.split(' ').next() == Some(number.as_str()) {
                 return parse(&answer)

@@ -1,11 +1,15 @@
 //! A cgroup of the test's own, removed with everything below it.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 const PREFIX: &str = "dra-guest-tests-";
+/// Much more than the kernel takes to end processes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Names a cgroup, and removes it from every hierarchy at the end: a runtime that is killed leaves
 /// it behind, and podman leaves the parent in any case. So do programs of ours that are killed: those
@@ -41,7 +45,13 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for hierarchy in hierarchies().unwrap_or_default() {
-            remove(&hierarchy.join(&self.name));
+            let own = hierarchy.join(&self.name);
+            let start = Instant::now();
+            // Processes that were killed a moment ago are in it until they have ended. No `wait::until`:
+            // an interrupted program clears up too.
+            while remove(&own) && start.elapsed() < PATIENCE {
+                thread::sleep(Duration::from_millis(10));
+            }
             for entry in fs::read_dir(&hierarchy).into_iter().flatten().flatten() {
                 if is_left_behind(&entry.file_name().to_string_lossy()) {
                     remove(&entry.path());
@@ -76,12 +86,13 @@ fn is_left_behind(name: &str) -> bool {
     number.is_some_and(|number| !Path::new("/proc").join(number).exists())
 }
 
-/// Removes a cgroup and those below it; what is not there needs no removal.
-fn remove(cgroup: &Path) {
+/// Removes a cgroup and those below it, and says whether it is still there; what is not there needs no
+/// removal.
+fn remove(cgroup: &Path) -> bool {
     for entry in fs::read_dir(cgroup).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             remove(&entry.path());
         }
     }
-    let _ = fs::remove_dir(cgroup);
+    fs::remove_dir(cgroup).is_err_and(|error| error.kind() != ErrorKind::NotFound)
 }

@@ -1,16 +1,20 @@
 //! The whole way of one device's attributes, on real parts: from a ResourceClaim and its driver's
 //! metadata, through a container's hook and a guest, back to the claim's status.
 
+mod carried;
 mod claim;
 mod facts;
 mod node;
+mod preparation;
 mod progress;
 mod walk;
 
+pub use carried::carried;
 pub use claim::{Claim, Condition, DeviceStatus};
 pub use facts::NicFacts;
 pub use node::Node;
-pub use progress::{Progress, Step};
+pub(crate) use preparation::{bake_image, build_programs, journal};
+pub use progress::Progress;
 pub use walk::{Arrival, Walk};
 
 /// The MAC address of the claim's NIC, host and guest alike.

@@ -1,18 +1,19 @@
 //! The way, step by step.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
+use super::NIC_MAC;
 use super::claim::Claim;
 use super::facts::NicFacts;
 use super::node::Node;
+use super::preparation::{bake_image, build_programs, journal};
 use super::progress::Progress;
-use super::{NIC_MAC, POLICY};
-use crate::guest::{BakedImage, BaseImage, Guest, GuestOptions};
+use crate::guest::{BakedImage, Guest, GuestOptions};
 use crate::process::Process;
-use crate::programs::{static_program, target_directory};
+use crate::programs::target_directory;
 
 /// A walk along the way: where its logs are.
 #[derive(Debug)]
@@ -68,20 +69,8 @@ impl Walk {
     }
 
     fn steps(&self, progress: &mut Progress) -> Result<Arrival> {
-        progress.step("build the hook, the agent and the relay", || {
-            let mut sizes = Vec::new();
-            for name in ["dra-cdi-hook", "dra-guest-agent", "dra-guest-relay"] {
-                sizes.push(format!("{name} {}", megabytes(&static_program(name)?)?));
-            }
-            Ok(((), format!("static: {}", sizes.join(", "))))
-        })?;
-        let base = progress.step("find the Debian guest image, or build it", || {
-            Ok((BaseImage::get()?, "Debian 13, systemd, its own kernel"))
-        })?;
-        let image = progress.step("bake the agent into a copy of it", || {
-            let image = base.bake(&static_program("dra-guest-agent")?, Some(POLICY))?;
-            Ok((image, "binary, units, preset, a policy with mtu = 9000"))
-        })?;
+        build_programs(progress)?;
+        let image = bake_image(progress)?;
         let (node, claim_before) = progress.step("lay out the node", || {
             let node = Node::new()?;
             let claim = node.claim()?;
@@ -146,20 +135,4 @@ impl Walk {
             _image: image,
         })
     }
-}
-
-/// What the agent and its units said, as far as the guest still answers.
-fn journal(guest: &mut Guest) -> String {
-    let command = "journalctl --boot --no-pager --output=short-monotonic \
-                   --unit=dra-guest-agent.service --unit=run-kubevirt.mount | tail -n 20";
-    match guest.run(command) {
-        Ok(output) => format!("the guest's journal ends with:\n{}", output.stdout),
-        Err(error) => format!("the guest's journal cannot be read: {error:#}"),
-    }
-}
-
-fn megabytes(program: &Path) -> Result<String> {
-    #[expect(clippy::cast_precision_loss, reason = "a size to be read by people")]
-    let size = fs::metadata(program)?.len() as f64 / 1e6;
-    Ok(format!("{size:.2} MB"))
 }

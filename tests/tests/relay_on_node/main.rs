@@ -9,19 +9,27 @@
     unreachable_pub
 )]
 
+mod doctor;
 mod door;
+mod guest;
 mod node;
 mod objects;
+mod operations;
+mod overload;
+mod refusals;
+mod release;
+mod requests;
+mod shared;
 
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::cluster::{ControlPlane, ServiceAccount, User};
+use dra_guest_tests::cluster::{ControlPlane, ServiceAccount};
 use dra_guest_tests::suite::{self, Shared};
 use serde_json::{Value, json};
 
-use door::Door;
-use node::{Node, report};
+use guest::report;
+use node::{Node, said};
 use objects::{CLAIMS, DRIVER};
 
 static CONTROL_PLANE: Shared<ControlPlane> = Shared::new(|| {
@@ -35,13 +43,82 @@ fn main() -> ExitCode {
         &CONTROL_PLANE,
         &[
             ("a_report_becomes_a_condition_of_the_claim", a_report),
-            (
-                "the_missing_rule_is_named_and_its_grant_is_enough",
-                missing_rule,
-            ),
             ("a_reused_cid_inherits_nothing", a_reused_cid),
             ("silence_and_the_end_of_a_guest", silence),
-            ("an_api_server_that_is_away_gets_the_newest_word", away),
+            ("a_shared_claim_waits_for_all", shared::all_have_to_be_ready),
+            (
+                "a_relay_that_starts_anew_turns_nothing",
+                shared::a_relay_that_starts_anew_turns_nothing,
+            ),
+            (
+                "the_end_of_a_vm_releases_its_claims",
+                release::the_end_of_a_vm,
+            ),
+            (
+                "a_release_waits_for_the_api_server",
+                release::it_waits_for_the_api_server,
+            ),
+            (
+                "a_claim_that_is_another_one_is_left_alone",
+                release::a_claim_that_is_another_one_is_left_alone,
+            ),
+            (
+                "a_vm_that_moves_away_is_released",
+                release::a_vm_that_moves_away,
+            ),
+            (
+                "a_settled_node_asks_for_nothing",
+                requests::a_settled_node_is_silent,
+            ),
+            (
+                "the_missing_rule_is_named_and_its_grant_is_enough",
+                refusals::missing_rule,
+            ),
+            (
+                "a_condition_of_another_manager_is_left_to_it",
+                refusals::held_by_another_manager,
+            ),
+            (
+                "another_claim_of_the_name_is_read_anew",
+                refusals::another_claim_of_the_name,
+            ),
+            (
+                "eight_conditions_of_others_leave_no_room",
+                refusals::no_room,
+            ),
+            ("an_overloaded_api_server_is_waited_for", refusals::overload),
+            (
+                "an_api_server_that_is_away_gets_the_newest_word",
+                refusals::away,
+            ),
+            ("watches_that_are_too_old_begin_anew", refusals::old_watches),
+            (
+                "a_turn_is_an_event_that_kubectl_describe_shows",
+                operations::events,
+            ),
+            (
+                "a_guest_that_turns_all_the_time_costs_few_events",
+                operations::wild_guest,
+            ),
+            (
+                "without_the_rule_for_events_claims_are_written",
+                operations::no_events,
+            ),
+            (
+                "ready_when_the_node_is_listed_and_not_before",
+                operations::readiness,
+            ),
+            (
+                "a_write_under_way_ends_before_the_relay",
+                operations::graceful_end,
+            ),
+            (
+                "a_write_that_does_not_end_is_broken_off",
+                operations::end_in_time,
+            ),
+            ("doctor_finds_nothing_on_a_node_that_works", doctor::well),
+            ("doctor_names_each_missing_rule", doctor::missing_rules),
+            ("doctor_looks_at_tokens_and_vms", doctor::tokens_and_vms),
         ],
     )
 }
@@ -56,6 +133,12 @@ fn rules() -> Vec<Value> {
     ]
 }
 
+/// An account that may do what the relay needs.
+fn account(control: &ControlPlane, name: &str) -> Result<ServiceAccount> {
+    let rules = [rules(), vec![driver_rule()]].concat();
+    ServiceAccount::create(control.admin(), name, &rules)
+}
+
 fn driver_rule() -> Value {
     json!({
         "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/driver"],
@@ -64,8 +147,7 @@ fn driver_rule() -> Value {
 }
 
 fn a_report(control: &mut ControlPlane) -> Result<()> {
-    let rules = [rules(), vec![driver_rule()]].concat();
-    let account = ServiceAccount::create(control.admin(), "relay-a", &rules)?;
+    let account = account(control, "relay-a")?;
     let node = Node::start(control, "node-a", &account, &[])?;
     node.claim("nic-a")?;
     let of_driver = json!([{"driver": DRIVER, "pool": "p", "device": "nic-a", "data": {"link": "up"}, "conditions": [
@@ -108,35 +190,8 @@ fn a_report(control: &mut ControlPlane) -> Result<()> {
     Ok(())
 }
 
-fn missing_rule(control: &mut ControlPlane) -> Result<()> {
-    let account = ServiceAccount::create(control.admin(), "relay-b", &rules())?;
-    let node = Node::start(control, "node-b", &account, &[])?;
-    node.claim("nic-b")?;
-    node.vm("vm-b", 5, &["nic-b"])?;
-    let mut guest = node.guest()?;
-    let problems = guest.report(1, &report("nic-b"))?;
-    assert!(
-        problems[0]
-            .as_str()
-            .unwrap()
-            .contains("cannot be written now"),
-        "{problems}"
-    );
-    node.wait_for_log(
-        r#"resources ["resourceclaims/driver"], verbs ["associated-node:patch"], resourceNames [the drivers]"#,
-    )?;
-
-    let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-b";
-    let mut object = control.admin().get(role)?.object()?;
-    object["rules"] = json!([rules(), vec![driver_rule()]].concat());
-    control.admin().replace(role, &object)?.object()?;
-    // The guest says nothing more: the relay has kept it.
-    node.wait_for_condition("nic-b", "True", "Configured")
-}
-
 fn a_reused_cid(control: &mut ControlPlane) -> Result<()> {
-    let rules = [rules(), vec![driver_rule()]].concat();
-    let account = ServiceAccount::create(control.admin(), "relay-c", &rules)?;
+    let account = account(control, "relay-c")?;
     let node = Node::start(control, "node-c", &account, &[])?;
     node.claim("nic-c1")?;
     node.claim("nic-c2")?;
@@ -148,8 +203,9 @@ fn a_reused_cid(control: &mut ControlPlane) -> Result<()> {
     node.vm("vm-c2", 5, &["nic-c2"])?;
     old.wait_for_end()?;
     node.wait_for_log("all have this CID")?;
-    let before = node.read("nic-c1")?;
+    node.wait_for_condition("nic-c1", "Unknown", "AgentLost")?;
     node.end_vm("vm-c1")?;
+    node.wait_for_release("nic-c1")?;
     let mut new = node.guest()?;
     let problems = new.report(1, &report("nic-c1"))?;
     assert!(
@@ -160,13 +216,15 @@ fn a_reused_cid(control: &mut ControlPlane) -> Result<()> {
     );
     assert_eq!(new.report(2, &report("nic-c2"))?, json!(null));
     node.wait_for_condition("nic-c2", "True", "Configured")?;
-    ensure!(node.read("nic-c1")? == before, "the old claim was written");
+    ensure!(
+        said(&node.read("nic-c1")?).is_empty(),
+        "the old claim was written"
+    );
     Ok(())
 }
 
 fn silence(control: &mut ControlPlane) -> Result<()> {
-    let rules = [rules(), vec![driver_rule()]].concat();
-    let account = ServiceAccount::create(control.admin(), "relay-d", &rules)?;
+    let account = account(control, "relay-d")?;
     let node = Node::start(control, "node-d", &account, &["--lost-after=2"])?;
     node.claim("nic-d")?;
     node.vm("vm-d", 5, &["nic-d"])?;
@@ -179,42 +237,6 @@ fn silence(control: &mut ControlPlane) -> Result<()> {
     node.end_pod("vm-d")?;
     guest.wait_for_end()?;
     Ok(())
-}
-
-fn away(control: &mut ControlPlane) -> Result<()> {
-    let rules = [rules(), vec![driver_rule()]].concat();
-    let account = ServiceAccount::create(control.admin(), "relay-e", &rules)?;
-    let mut config = control.kubeconfig(User::Admin);
-    let server = &mut config["clusters"][0]["cluster"]["server"];
-    let (host, port) = server.as_str().unwrap().rsplit_once(':').unwrap();
-    let door = Door::before(port.parse()?)?;
-    *server = format!("{host}:{}", door.port).into();
-    let node = Node::start_with(control, "node-e", &account, &[], config)?;
-    node.claim("nic-e")?;
-    node.vm("vm-e", 5, &["nic-e"])?;
-    let mut guest = node.guest()?;
-    assert_eq!(guest.report(1, &report("nic-e"))?, json!(null));
-
-    door.shut();
-    for (sequence, reason) in [(2, "Pending"), (3, "Ambiguous"), (4, "DeviceNotFound")] {
-        let mut device = report("nic-e");
-        device["ready"] = json!(false);
-        device["reason"] = json!(reason);
-        let problems = guest.report(sequence, &device)?;
-        assert!(
-            problems[0]
-                .as_str()
-                .unwrap()
-                .contains("cannot be written now"),
-            "{problems}"
-        );
-    }
-    node.wait_for_condition("nic-e", "True", "Configured")?;
-    door.open();
-    // The guest says nothing more.
-    node.wait_for_condition("nic-e", "False", "DeviceNotFound")?;
-    assert_eq!(guest.report(5, &report("nic-e"))?, json!(null));
-    node.wait_for_condition("nic-e", "True", "Configured")
 }
 
 /// The claim at its place in the API.

@@ -1,18 +1,20 @@
-//! A relay at work for a node, what runs on the node, and the guest with CID 5.
+//! A relay at work for a node, and what runs on the node.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::cluster::{ControlPlane, ServiceAccount, User};
+use dra_guest_tests::cluster::{Asked, ControlPlane, ServiceAccount, User};
 use dra_guest_tests::process::Process;
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::objects::{self, CLAIMS, DRIVER, PODS, VMS};
+use crate::guest::Guest;
+use crate::objects::{self, CLAIMS, PODS, VMS};
 use crate::path_of;
 
 /// Much more than it takes.
@@ -22,8 +24,13 @@ pub struct Node<'a> {
     control: &'a ControlPlane,
     name: String,
     directory: tempfile::TempDir,
-    _relay: Process,
+    account: String,
+    arguments: Vec<String>,
+    relay: Process,
 }
+
+/// Where guests may connect. All but the first are there for claims that VMs share.
+const CIDS: [u32; 2] = [5, 6];
 
 impl<'a> Node<'a> {
     /// Starts a relay with the token of a pod of the account on this node.
@@ -49,24 +56,23 @@ impl<'a> Node<'a> {
         let kubeconfig = directory.path().join("kubeconfig");
         config["users"][0]["user"]["token"] = account.token_on_node(name)?.into();
         fs::write(&kubeconfig, config.to_string())?;
-        let socket = directory.path().join("vm5");
-        let all = [
+        let mut all = vec![
             format!("--node-name={name}"),
             format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--guest-socket=cid=5,socket={}", socket.display()),
         ];
-        let program = static_program("dra-guest-relay")?;
-        let all = all
-            .iter()
-            .map(String::as_str)
-            .chain(arguments.iter().copied());
-        let mut relay = Process::start("relay", &program, all, directory.path())?;
-        relay.wait_for_file(&directory.path().join("vm5_10739"))?;
+        all.extend(CIDS.map(|cid| {
+            let socket = directory.path().join(format!("vm{cid}"));
+            format!("--guest-socket=cid={cid},socket={}", socket.display())
+        }));
+        all.extend(arguments.iter().map(ToString::to_string));
+        let relay = start_relay(directory.path(), &all)?;
         Ok(Self {
             control,
             name: name.to_owned(),
             directory,
-            _relay: relay,
+            account: account.name().to_owned(),
+            arguments: all,
+            relay,
         })
     }
 
@@ -77,6 +83,26 @@ impl<'a> Node<'a> {
         claim["status"] = objects::allocation(name, &self.name);
         let path = format!("{}/status", path_of(name));
         admin.replace(&path, &claim)?.object()?;
+        Ok(())
+    }
+
+    /// Removes a claim, and makes another one of the same name.
+    pub fn claim_anew(&self, name: &str) -> Result<()> {
+        self.remove_claim(name)?;
+        self.claim(name)
+    }
+
+    pub fn remove_claim(&self, name: &str) -> Result<()> {
+        self.control.admin().delete(&path_of(name))?.object()?;
+        Ok(())
+    }
+
+    /// Replaces the status of a claim.
+    pub fn set_status(&self, claim: &str, status: &Value) -> Result<()> {
+        let mut object = self.read(claim)?;
+        object["status"] = status.clone();
+        let path = format!("{}/status", path_of(claim));
+        self.control.admin().replace(&path, &object)?.object()?;
         Ok(())
     }
 
@@ -118,6 +144,25 @@ impl<'a> Node<'a> {
         Ok(())
     }
 
+    /// Makes a second pod of a VM, as for its migration, which waits on its node.
+    pub fn second_pod(&self, vm: &str, node: &str, claims: &[&str]) -> Result<()> {
+        let admin = self.control.admin();
+        let uid = admin.get(&format!("{VMS}/{vm}"))?.object()?["metadata"]["uid"].take();
+        let pod = objects::pod(&format!("{}-target", launcher(vm)), node, &uid, claims);
+        admin.create(PODS, &pod)?.object()?;
+        Ok(())
+    }
+
+    /// Ends the migration of a VM: it runs on another node now.
+    pub fn move_vm(&self, name: &str, node: &str) -> Result<()> {
+        let path = format!("{VMS}/{name}");
+        let admin = self.control.admin();
+        let mut vm = admin.get(&path)?.object()?;
+        vm["metadata"]["labels"]["kubevirt.io/nodeName"] = node.into();
+        admin.replace(&path, &vm)?.object()?;
+        Ok(())
+    }
+
     pub fn end_vm(&self, name: &str) -> Result<()> {
         self.control
             .admin()
@@ -138,14 +183,95 @@ impl<'a> Node<'a> {
 
     /// A connection of the guest with CID 5 that has said hello, as soon as the relay knows it.
     pub fn guest(&self) -> Result<Guest> {
+        self.guest_at(5)
+    }
+
+    pub fn guest_at(&self, cid: u32) -> Result<Guest> {
+        let socket = self.directory.path().join(format!("vm{cid}_10739"));
         wait::until("the relay answers a guest's hello", PATIENCE, || {
-            let stream = UnixStream::connect(self.directory.path().join("vm5_10739"))?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            let mut guest = Guest {
-                answers: BufReader::new(stream.try_clone()?),
-                stream,
-            };
-            Ok(guest.hello().is_ok().then_some(guest))
+            Guest::connect(&socket, PATIENCE)
+        })
+    }
+
+    /// Kills the relay, and starts it anew.
+    pub fn restart_relay(&mut self) -> Result<()> {
+        self.relay.kill()?;
+        self.relay = start_relay(self.directory.path(), &self.arguments)?;
+        Ok(())
+    }
+
+    /// Ends the relay as the kubelet does.
+    pub fn end_relay(&mut self) -> Result<()> {
+        self.terminate()?;
+        let code = self.exit_code()?;
+        ensure!(code == Some(0), "the relay ends with {code:?}");
+        Ok(())
+    }
+
+    /// What the relay has asked of the API server.
+    pub fn asked(&self) -> Result<Vec<Asked>> {
+        let mut asked = self.control.audit()?;
+        asked.retain(|asked| asked.account == self.account);
+        Ok(asked)
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.directory.path().join("kubeconfig")
+    }
+
+    /// What stands for the vsock of the guest with CID 5.
+    pub fn guest_socket(&self) -> String {
+        let socket = self.directory.path().join("vm5");
+        format!("--guest-socket=cid=5,socket={}", socket.display())
+    }
+
+    /// Asks the relay to end, and waits until it listens no more.
+    pub fn terminate(&self) -> Result<()> {
+        self.relay.terminate()?;
+        let socket = self.directory.path().join("vm5_10739");
+        wait::until("the end of listening", PATIENCE, || {
+            Ok((!socket.exists()).then_some(()))
+        })
+    }
+
+    /// The exit code of the relay.
+    pub fn exit_code(&mut self) -> Result<Option<i32>> {
+        self.relay.wait()
+    }
+
+    pub fn log(&self) -> Result<String> {
+        Ok(fs::read_to_string(self.directory.path().join("relay.log"))?)
+    }
+
+    /// Status and words of the relay's answer; it was started with `--metrics-address=127.0.0.1:0`.
+    pub fn get(&self, path: &str) -> Result<(u16, String)> {
+        let place = wait::until("where the relay answers HTTP", PATIENCE, || {
+            let log = self.log()?;
+            let place = log.split("listening on http://").nth(1);
+            Ok(place.and_then(|place| Some(place.split_once(' ')?.0.to_owned())))
+        })?;
+        let mut stream = TcpStream::connect(place)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (headers, body) = answer.split_once("\r\n\r\n").context(answer.clone())?;
+        let status = headers.split(' ').nth(1).context("no status")?;
+        Ok((status.parse()?, body.to_owned()))
+    }
+
+    /// The value of a series, without the prefix that all have.
+    pub fn metric(&self, series: &str) -> Result<f64> {
+        let (_, text) = self.get("/metrics")?;
+        let name = format!("dra_guest_relay_{series} ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&name));
+        Ok(line
+            .with_context(|| format!("no {series} in {text}"))?
+            .parse()?)
+    }
+
+    pub fn wait_for_metric(&self, series: &str, least: f64) -> Result<()> {
+        wait::until(&format!("{least} of {series}"), PATIENCE, || {
+            Ok((self.metric(series)? >= least).then_some(()))
         })
     }
 
@@ -158,78 +284,67 @@ impl<'a> Node<'a> {
     }
 
     pub fn wait_for_condition(&self, claim: &str, status: &str, reason: &str) -> Result<()> {
-        wait::until(&format!("{status} on {claim}"), PATIENCE, || {
-            let claim = self.read(claim)?;
-            let conditions = claim.pointer("/status/devices/0/conditions");
-            let holds = conditions.and_then(Value::as_array).is_some_and(|all| {
-                all.iter().any(|one| {
-                    one["type"] == "dra-guest/Ready"
-                        && one["status"] == status
-                        && one["reason"] == reason
-                })
-            });
-            Ok(holds.then_some(()))
+        self.wait_for(claim, &format!("{status} {reason}"), |ours| {
+            ours.starts_with(&format!("{status} {reason} "))
         })
-        .with_context(|| format!("the log is in {}", self.directory.path().display()))
     }
+
+    /// Waits until the claim does not have our condition, and says what else it has.
+    pub fn wait_for_release(&self, claim: &str) -> Result<Value> {
+        self.wait_for(claim, "no condition", str::is_empty)?;
+        let mut claim = self.read(claim)?;
+        let managers = claim.pointer("/metadata/managedFields");
+        let managers = managers.and_then(Value::as_array).into_iter().flatten();
+        for manager in managers {
+            ensure!(manager["manager"] != "dra-guest-relay", "{manager}");
+        }
+        Ok(claim["status"]["devices"].take())
+    }
+
+    /// Waits until what our condition says, `STATUS REASON MESSAGE` or nothing, is what it should be.
+    pub fn wait_for(
+        &self,
+        claim: &str,
+        what: &str,
+        mut holds: impl FnMut(&str) -> bool,
+    ) -> Result<()> {
+        let mut last = String::new();
+        wait::until(&format!("{what} on {claim}"), PATIENCE, || {
+            last = said(&self.read(claim)?);
+            Ok(holds(&last).then_some(()))
+        })
+        .with_context(|| format!("the claim says {last:?}"))
+        .with_context(|| {
+            fs::read_to_string(self.directory.path().join("relay.log")).unwrap_or_default()
+        })
+    }
+}
+
+/// What our condition says on a claim's device.
+pub fn said(claim: &Value) -> String {
+    let conditions = claim.pointer("/status/devices/0/conditions");
+    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let ours = conditions.find(|one| one["type"] == "dra-guest/Ready");
+    ours.map_or_else(String::new, |ours| {
+        ["status", "reason", "message"]
+            .map(|key| ours[key].as_str().unwrap().to_owned())
+            .join(" ")
+    })
+}
+
+fn start_relay(directory: &Path, arguments: &[String]) -> Result<Process> {
+    let program = static_program("dra-guest-relay")?;
+    for cid in CIDS {
+        // What a relay that was killed has left.
+        let _ = fs::remove_file(directory.join(format!("vm{cid}_10739")));
+    }
+    let mut relay = Process::start("relay", &program, arguments, directory)?;
+    for cid in CIDS {
+        relay.wait_for_file(&directory.join(format!("vm{cid}_10739")))?;
+    }
+    Ok(relay)
 }
 
 fn launcher(vm: &str) -> String {
     format!("virt-launcher-{vm}")
-}
-
-/// What an agent says when all is well.
-pub fn report(claim: &str) -> Value {
-    json!({
-        "identity": {
-            "claim": {"namespace": "default", "name": claim},
-            "request": "vf", "driver": DRIVER, "pool": "p", "device": claim,
-        },
-        "ready": true, "reason": "Configured", "message": "", "interfaceName": "net1", "addresses": [],
-    })
-}
-
-pub struct Guest {
-    stream: UnixStream,
-    answers: BufReader<UnixStream>,
-}
-
-impl Guest {
-    fn hello(&mut self) -> Result<()> {
-        self.send(
-            &json!({"type": "hello", "version": "0.1.0", "bootId": "b", "documentDigest": null}),
-        )?;
-        self.acknowledged(0)?;
-        Ok(())
-    }
-
-    pub fn heartbeat(&mut self) -> Result<()> {
-        self.send(&json!({"type": "heartbeat"}))
-    }
-
-    /// Reports one device, and gives the problems of the answer; `null` when there are none.
-    pub fn report(&mut self, sequence: u64, device: &Value) -> Result<Value> {
-        self.send(&json!({"type": "report", "sequence": sequence, "devices": [device]}))?;
-        self.acknowledged(sequence)
-    }
-
-    /// Waits until the relay has closed the connection.
-    pub fn wait_for_end(&mut self) -> Result<()> {
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line)?;
-        ensure!(read == 0, "the relay says {line}");
-        Ok(())
-    }
-
-    fn send(&mut self, message: &Value) -> Result<()> {
-        Ok(self.stream.write_all(format!("{message}\n").as_bytes())?)
-    }
-
-    fn acknowledged(&mut self, sequence: u64) -> Result<Value> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        let mut answer: Value = serde_json::from_str(&line)?;
-        ensure!(answer["sequence"] == sequence, "{answer}");
-        Ok(answer["problems"].take())
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use dra_guest_tests::cluster::ControlPlane;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
@@ -96,4 +96,43 @@ pub fn claim_statuses(claims: &[&str]) -> Vec<Value> {
         .iter()
         .map(|claim| json!({"name": claim, "resourceClaimName": claim}))
         .collect()
+}
+
+/// Holds that a pod has not ended.
+pub fn is_running(control: &ControlPlane, pod: &str) -> Result<()> {
+    let pod = control.admin().get(&format!("{PODS}/{pod}"))?.object()?;
+    ensure!(pod["status"]["phase"] == "Running", "{pod}");
+    Ok(())
+}
+
+/// Installs KubeVirt's configuration without feature gates, and gives its path.
+pub fn install_kubevirt_configuration(control: &ControlPlane) -> Result<String> {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let admin = control.admin();
+    admin
+        .create(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            &json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": "kubevirts.kubevirt.io"},
+                "spec": {
+                    "group": "kubevirt.io", "scope": "Namespaced",
+                    "names": {"kind": "KubeVirt", "plural": "kubevirts", "singular": "kubevirt"},
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any}}},
+                    }],
+                },
+            }),
+        )?
+        .object()?;
+    let path = "/apis/kubevirt.io/v1/namespaces/default/kubevirts";
+    let object = json!({
+        "apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"},
+        "spec": {"configuration": {"developerConfiguration": {"featureGates": []}}},
+    });
+    wait::until("KubeVirt's configuration", Duration::from_secs(30), || {
+        Ok((admin.create(path, &object)?.status == 201).then_some(()))
+    })?;
+    Ok(format!("{path}/kubevirt"))
 }

@@ -1,0 +1,217 @@
+//! The rights that the relay needs at the API server, and whether it has them: docs/relay.md has the same table.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use super::ask::ask;
+use super::examination::Examination;
+
+const CHECK: &str = "rights";
+
+/// A rule of the relay's `ClusterRole`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The API group.
+    pub group: &'static str,
+    /// The resource, with its subresource.
+    pub resource: &'static str,
+    /// The verbs.
+    pub verbs: &'static [&'static str],
+    /// Whether the names of drivers bound it.
+    pub of_drivers: bool,
+}
+
+/// All of them.
+pub const RULES: &[Rule] = &[
+    Rule {
+        group: "",
+        resource: "pods",
+        verbs: &["list", "watch"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "kubevirt.io",
+        resource: "virtualmachineinstances",
+        verbs: &["list", "watch"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "resource.k8s.io",
+        resource: "resourceclaims",
+        verbs: &["get"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "resource.k8s.io",
+        resource: "resourceclaims/status",
+        verbs: &["patch"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "resource.k8s.io",
+        resource: "resourceclaims/driver",
+        verbs: &["associated-node:patch"],
+        of_drivers: true,
+    },
+    Rule {
+        group: "events.k8s.io",
+        resource: "events",
+        verbs: &["create", "patch"],
+        of_drivers: false,
+    },
+];
+
+/// Asks the API server about each rule. `asks_for_drivers`: whether it knows the rule for drivers at all.
+pub async fn examine(
+    client: &Client,
+    drivers: &BTreeSet<String>,
+    asks_for_drivers: bool,
+    examination: &mut Examination,
+) {
+    for rule in RULES {
+        if !rule.of_drivers {
+            rule.examine(client, None, examination).await;
+        } else if !asks_for_drivers {
+            examination.ok(
+                CHECK,
+                format!(
+                    "{} {}: not asked for before Kubernetes 1.36",
+                    rule.resource,
+                    rule.verbs.join(", ")
+                ),
+            );
+        } else if drivers.is_empty() {
+            rule.examine(client, None, examination).await;
+        } else {
+            for driver in drivers {
+                rule.examine(client, Some(driver), examination).await;
+            }
+        }
+    }
+}
+
+impl Rule {
+    async fn examine(self, client: &Client, name: Option<&str>, examination: &mut Examination) {
+        let mut missing = Vec::new();
+        for &verb in self.verbs {
+            match self.is_allowed(client, verb, name).await {
+                Ok(true) => {}
+                Ok(false) => missing.push(verb),
+                Err(words) => {
+                    examination.unknown(CHECK, format!("{}: {words}", self.resource));
+                    return;
+                }
+            }
+        }
+        let of = name.map(|name| format!(" of {name}")).unwrap_or_default();
+        if missing.is_empty() {
+            let verbs = self.verbs.join(", ");
+            examination.ok(CHECK, format!("{}{of}: {verbs}", self.resource));
+            return;
+        }
+        if self.of_drivers && name.is_none() {
+            // A rule with resourceNames answers to those names alone.
+            examination.unknown(
+                CHECK,
+                format!(
+                    "{}: not allowed for every driver, and none is known: no VM of this node has a claim; name the drivers \
+                     with --driver",
+                    self.resource
+                ),
+            );
+            return;
+        }
+        let consequence = if self.group == "events.k8s.io" {
+            "no Events are sent; claims are written all the same"
+        } else {
+            "claims are not written"
+        };
+        examination.finding(
+            CHECK,
+            format!(
+                "{}{of}: {} is not allowed: {consequence}",
+                self.resource,
+                missing.join(", ")
+            ),
+            self.advice(name),
+        );
+    }
+
+    fn advice(self, name: Option<&str>) -> String {
+        let names = match name {
+            Some(name) => format!(", resourceNames: [{name:?}]"),
+            None => String::new(),
+        };
+        let verbs: Vec<String> = self.verbs.iter().map(|verb| format!("{verb:?}")).collect();
+        format!(
+            "add to the relay's ClusterRole: {{apiGroups: [{:?}], resources: [{:?}], verbs: [{}]{names}}}",
+            self.group,
+            self.resource,
+            verbs.join(", ")
+        )
+    }
+
+    async fn is_allowed(
+        self,
+        client: &Client,
+        verb: &str,
+        name: Option<&str>,
+    ) -> Result<bool, String> {
+        let (resource, subresource) = match self.resource.split_once('/') {
+            Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+            None => (self.resource, None),
+        };
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    group: Some(self.group.to_owned()),
+                    resource: Some(resource.to_owned()),
+                    subresource,
+                    verb: Some(verb.to_owned()),
+                    name: name.map(str::to_owned),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let api = Api::<SelfSubjectAccessReview>::all(client.clone());
+        let answer = ask(api.create(&PostParams::default(), &review)).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table that operators read is the one that is asked about.
+    #[test]
+    fn the_documentation_has_these_rules() {
+        let text = include_str!("../../../docs/relay.md");
+        for rule in RULES {
+            let verbs: Vec<String> = rule.verbs.iter().map(|verb| format!("`{verb}`")).collect();
+            let group = if rule.group.is_empty() {
+                "\"\""
+            } else {
+                rule.group
+            };
+            let names = if rule.of_drivers {
+                ", resourceNames: the drivers"
+            } else {
+                ""
+            };
+            let row = format!(
+                "| `{group}` | `{}`{names} | {} |",
+                rule.resource,
+                verbs.join(", ")
+            );
+            assert!(text.contains(&row), "docs/relay.md lacks {row}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The log on standard error: lines for people, or JSON objects for programs.
+
+use clap::ValueEnum;
+use tracing::level_filters::LevelFilter;
+
+/// How a line of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line for people: time, level, words, fields
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// Begins the log of this process. The fields of a line are `cid`, `vm` and `claim` wherever it is about one; `vm` is
+/// that of the span `guest`.
+pub fn begin(format: LogFormat, level: LevelFilter) {
+    let log = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        // A journal that has gone away is no reason to end: the default would panic then.
+        .log_internal_errors(false);
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log
+            .json()
+            .flatten_event(true)
+            .with_current_span(true)
+            .with_span_list(false)
+            .init(),
+    }
+}

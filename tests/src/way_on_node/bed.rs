@@ -1,0 +1,110 @@
+//! A cluster of one node that is ready for a VM: the hook, a driver, KubeVirt's kind, a class and a
+//! template of claims.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, install_kubevirt};
+use crate::command::stdout_of;
+use crate::process::Process;
+use crate::programs::static_program;
+use crate::wait;
+use crate::way::{NIC_ADDRESSES, NIC_MAC, NIC_NAME};
+
+/// The name of the driver.
+pub const DRIVER: &str = "sriov.example.com";
+/// The name of its one device.
+pub const DEVICE: &str = "0000-3b-02-1";
+const OBJECTS: &str = include_str!("objects.yaml");
+/// Much more than anything takes, on a machine that does much else.
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The cluster and what runs in it. Dropping it ends everything.
+#[derive(Debug)]
+pub struct Bed {
+    // Ends before the cluster.
+    driver: Process,
+    /// The cluster.
+    pub cluster: Cluster,
+}
+
+impl Bed {
+    /// Installs the hook on the node, and starts a driver that asks for it and has published its device.
+    ///
+    /// # Errors
+    /// When the driver does not do so.
+    pub fn new(cluster: Cluster) -> Result<Self> {
+        let hook = static_program("dra-cdi-hook")?;
+        let spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
+        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+        let devices = json!([{
+            "name": DEVICE,
+            "attributes": {
+                "resource.kubernetes.io/pciBusID": {"string": "0000:3b:02.1"},
+                "resource.kubernetes.io/pcieRoot": {"string": "pci0000:3a"},
+                "numaNode": {"int": 1},
+            },
+            "networkData": {
+                "interfaceName": NIC_NAME, "hardwareAddress": NIC_MAC, "ips": NIC_ADDRESSES,
+            },
+        }]);
+        let driver = cluster.start_driver(DRIVER, &devices, &["dra-guest/vm=attributes"])?;
+        let mut bed = Self { driver, cluster };
+        wait::until("the driver's ResourceSlice", PATIENCE, || {
+            bed.driver.check()?;
+            let slices = bed.get("/apis/resource.k8s.io/v1/resourceslices")?;
+            Ok(slices.pointer("/items/0").is_some().then_some(()))
+        })?;
+        Ok(bed)
+    }
+
+    /// Creates the kind of VMs, the class and the template.
+    ///
+    /// # Errors
+    /// When the API server refuses one.
+    pub fn create_objects(&self) -> Result<()> {
+        install_kubevirt(self.cluster.admin())?;
+        let path = self.cluster.node().kubelet().with_file_name("objects.yaml");
+        fs::write(&path, OBJECTS)?;
+        stdout_of(self.cluster.kubectl()?.args(["create", "-f"]).arg(path))?;
+        Ok(())
+    }
+
+    /// Reads an object or a list.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn get(&self, path: &str) -> Result<Value> {
+        self.cluster.admin().get(path)?.object()
+    }
+
+    /// Holds that the driver runs, and that neither it nor upstream's library complained.
+    ///
+    /// # Errors
+    /// When they did; the error has their words.
+    pub fn expect_content_driver(&mut self) -> Result<()> {
+        self.driver.check()?;
+        let log = self.cluster.control().logs().join(format!("{DRIVER}.log"));
+        let text = fs::read_to_string(&log).with_context(|| log.display().to_string())?;
+        // The library's errors begin with an E and the date, klog's form.
+        let is_complaint = |line: &&str| {
+            let mut characters = line.chars();
+            line.starts_with("dra-driver:")
+                || (characters.next() == Some('E')
+                    && characters
+                        .next()
+                        .is_some_and(|second| second.is_ascii_digit()))
+        };
+        let complaints: Vec<&str> = text.lines().filter(is_complaint).collect();
+        ensure!(
+            complaints.is_empty(),
+            "the driver says:\n{}",
+            complaints.join("\n")
+        );
+        Ok(())
+    }
+}

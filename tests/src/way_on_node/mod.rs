@@ -1,0 +1,15 @@
+//! The whole way on a node of Kubernetes: a claim that the scheduler allocates, a driver on upstream's
+//! library, the pod's own emptyDir as a real guest's VM mount, and the relay as a pod of the node.
+//!
+//! The part of KubeVirt is played: its kind of VMs, a VM and the pod that its controller would make for
+//! it, and the guest under QEMU, which on a cluster runs in that pod and here beside it.
+
+mod bed;
+mod relay;
+mod vm;
+mod walk;
+
+pub use bed::{Bed, DEVICE, DRIVER};
+pub use relay::Relay;
+pub use vm::Vm;
+pub use walk::{Arrival, WalkOnNode};

@@ -1,0 +1,146 @@
+//! The whole way on a node of Kubernetes, with one Debian guest: what `make demo-cluster` shows, checked,
+//! and what the claim says when agent and NIC fail.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+mod interrupted;
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::cluster::NODE;
+use dra_guest_tests::guest::{NIC_NODE, NIC_PCI_ADDRESS};
+use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::way::{NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress};
+use dra_guest_tests::way_on_node::{Arrival, DEVICE, DRIVER, WalkOnNode};
+use serde_json::{Value, json};
+
+static ARRIVAL: Shared<Arrival> = Shared::new(|| {
+    let walk = WalkOnNode {
+        name: "whole-way",
+        // A little more than the agent's heartbeat.
+        lost_after: 12,
+    };
+    walk.go(&mut Progress::silent())
+});
+
+fn main() -> ExitCode {
+    suite::run(
+        &ARRIVAL,
+        &[
+            ("the_guest_boots_without_a_failed_unit", boots),
+            ("the_document_is_of_this_pod_and_claim", document),
+            ("the_guest_reads_the_pods_own_emptydir", same_bytes),
+            ("the_nic_is_named_and_configured", nic),
+            ("the_claim_says_what_the_guest_observed", condition),
+            ("a_stopped_agent_is_lost_and_comes_back", stopped_agent),
+            ("a_nic_that_goes_is_not_found_and_comes_back", lost_nic),
+            ("the_driver_has_nothing_to_complain_of", driver),
+            (
+                "an_interrupted_demo_leaves_nothing",
+                interrupted::leaves_nothing,
+            ),
+        ],
+    )
+}
+
+fn boots(arrival: &mut Arrival) -> Result<()> {
+    arrival.guest.expect_clean_boot(&arrival.guest_state)
+}
+
+fn document(arrival: &mut Arrival) -> Result<()> {
+    let document: Value = serde_json::from_str(&arrival.document)?;
+    let vm = &arrival.vm;
+    assert_eq!(
+        document["pod"],
+        json!({"namespace": "default", "name": vm.pod, "uid": vm.pod_uid})
+    );
+    let claim = vm.claim(&arrival.bed)?;
+    assert_eq!(
+        document["devices"][0]["claim"]["uid"],
+        claim["metadata"]["uid"]
+    );
+    assert_eq!(document["devices"].as_array().map(Vec::len), Some(1));
+    Ok(())
+}
+
+fn same_bytes(arrival: &mut Arrival) -> Result<()> {
+    let written = fs::read_to_string(arrival.vm.document_file(&arrival.bed))?;
+    let read = arrival
+        .guest
+        .stdout_of("cat /var/run/kubevirt/device-attributes.json")?;
+    ensure!(read == written, "the guest reads: {read}");
+    Ok(())
+}
+
+fn nic(arrival: &mut Arrival) -> Result<()> {
+    let found = arrival.nics.iter().find(|nic| nic.mac == NIC_MAC);
+    let expected = NicFacts {
+        name: NIC_NAME.to_owned(),
+        mac: NIC_MAC.to_owned(),
+        mtu: NIC_MTU.into(),
+        up: true,
+        addresses: NIC_ADDRESSES.map(str::to_owned).to_vec(),
+        pci_address: NIC_PCI_ADDRESS.to_owned(),
+        numa_node: NIC_NODE.try_into()?,
+        driver: "igb".to_owned(),
+    };
+    ensure!(found == Some(&expected), "{found:?}\nis not {expected:?}");
+    Ok(())
+}
+
+fn condition(arrival: &mut Arrival) -> Result<()> {
+    assert_eq!(arrival.claim_before["status"]["devices"], json!(null));
+    let message = arrival.condition["message"].as_str().unwrap();
+    let observed = format!(
+        "{NIC_NAME} {NIC_MAC} at {NIC_PCI_ADDRESS} on NUMA node {NIC_NODE}, {}",
+        NIC_ADDRESSES.join(", ")
+    );
+    assert_eq!(message, observed);
+
+    // The relay's, and all that it has written.
+    let claim = arrival.vm.claim(&arrival.bed)?;
+    assert_eq!(
+        claim["status"]["devices"],
+        json!([{"driver": DRIVER, "pool": NODE, "device": DEVICE, "conditions": [arrival.condition]}])
+    );
+    let managers = claim["metadata"]["managedFields"].as_array().unwrap();
+    let ours = managers
+        .iter()
+        .find(|one| one["manager"] == "dra-guest-relay");
+    let ours = ours.context("the relay manages no field")?;
+    assert_eq!(ours["operation"], "Apply");
+    let mut fields = ours["fieldsV1"].as_object().unwrap().keys();
+    assert_eq!(fields.next().map(String::as_str), Some("f:status"));
+    assert_eq!(fields.next(), None);
+    Ok(())
+}
+
+fn stopped_agent(arrival: &mut Arrival) -> Result<()> {
+    let Arrival { guest, vm, bed, .. } = arrival;
+    guest.stdout_of("systemctl stop dra-guest-agent.service")?;
+    vm.wait_for(bed, "Unknown", "AgentLost")?;
+    guest.stdout_of("systemctl start dra-guest-agent.service")?;
+    vm.wait_for(bed, "True", "Configured")?;
+    Ok(())
+}
+
+fn lost_nic(arrival: &mut Arrival) -> Result<()> {
+    let Arrival { guest, vm, bed, .. } = arrival;
+    // As if it were unplugged; the agent looks at what was ready when it starts.
+    guest.stdout_of(&format!(
+        "echo 1 >/sys/bus/pci/devices/{NIC_PCI_ADDRESS}/remove && \
+         systemctl restart dra-guest-agent.service"
+    ))?;
+    let condition = vm.wait_for(bed, "False", "DeviceNotFound")?;
+    let message = condition["message"].as_str().unwrap();
+    ensure!(message.contains(NIC_MAC), "{message}");
+    // It looks again by itself at what is not ready.
+    guest.stdout_of("echo 1 >/sys/bus/pci/rescan")?;
+    vm.wait_for(bed, "True", "Configured")?;
+    Ok(())
+}
+
+fn driver(arrival: &mut Arrival) -> Result<()> {
+    arrival.bed.expect_content_driver()
+}
