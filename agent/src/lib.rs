@@ -13,5 +13,6 @@ pub mod plan;
 pub mod policy;
 pub mod report;
 pub mod roots;
+pub mod routing;
 pub mod source;
 pub mod verify;

@@ -36,8 +36,7 @@ pub async fn draft(
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let functions = plan::functions(&wanted);
-    let observation = observe(netlink, roots, &functions)
+    let observation = observe(netlink, roots, &plan::asked(&wanted))
         .await
         .map_err(Ended::failed)?;
     let plan = plan::plan(&wanted, &observation);
@@ -89,14 +88,13 @@ pub async fn pass(
                 tracing::info!("{step}: {}", step.reason);
             }
         }
-        let applied = apply::apply(netlink, &plan.transactions).await;
+        let applied = apply::apply(netlink, roots, &plan.transactions).await;
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
                 failures.insert(place, words(failure));
             }
         }
-        let functions = plan::functions(&wanted);
-        observation = observe(netlink, roots, &functions)
+        observation = observe(netlink, roots, &plan::asked(&wanted))
             .await
             .map_err(Ended::failed)?;
     }

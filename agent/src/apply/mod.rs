@@ -1,6 +1,8 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod kernel;
+mod source_address;
+mod sysctl;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -12,6 +14,7 @@ use undo::UndoLog;
 
 use crate::netlink::{Netlink, NetlinkError};
 use crate::plan::{Step, Transaction};
+use crate::roots::Roots;
 
 /// What came of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,8 +63,12 @@ impl<E> Failure<E> {
 /// When a step fails, those of its transaction are taken back, newest first, and every device that
 /// the transaction has steps for has failed. Later transactions of such a device are skipped; the
 /// others are made.
-pub async fn apply(netlink: &Netlink, transactions: &[Transaction]) -> Applied {
-    run(&mut kernel::Kernel(netlink), transactions).await
+pub async fn apply(netlink: &Netlink, roots: &Roots, transactions: &[Transaction]) -> Applied {
+    let mut kernel = kernel::Kernel {
+        netlink,
+        proc: &roots.proc,
+    };
+    run(&mut kernel, transactions).await
 }
 
 /// What came of a step that did not fail.
