@@ -1,9 +1,11 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use device_attributes::read::Reading;
 use device_attributes::report::DeviceReport;
+use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
 use crate::exit::Ended;
@@ -13,6 +15,9 @@ use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
 use crate::roots::Roots;
 use crate::verify;
+
+/// The time between two looks at duplicate address detection.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
@@ -52,6 +57,8 @@ pub async fn draft(
 pub struct Passed {
     /// What became of each device, the broken entries of the document among them.
     pub devices: Vec<DeviceReport>,
+    /// Whether all of them are ready that the policy requires.
+    pub ready: bool,
     /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
     /// detection of a device's address, which takes seconds.
     pub settled: bool,
@@ -62,7 +69,8 @@ pub struct Passed {
 /// Brings the devices into the wanted state and says what became of each.
 ///
 /// Every step is told, unless `last`, the plan of the pass before, was the same: what fails every
-/// half minute is no news.
+/// half minute is no news. `patience` is for duplicate address detection: one that has begun is waited
+/// for as long.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -72,6 +80,7 @@ pub async fn pass(
     policy: &Policy,
     reading: &Reading,
     last: &Plan,
+    patience: Duration,
 ) -> Result<Passed, Ended> {
     let Draft {
         wanted,
@@ -98,10 +107,20 @@ pub async fn pass(
             .await
             .map_err(Ended::failed)?;
     }
+    let end = Instant::now() + patience;
+    while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
+        sleep(PAUSE).await;
+        observation = observe(netlink, roots, &plan::asked(&wanted))
+            .await
+            .map_err(Ended::failed)?;
+    }
     let mut devices = verify::verify(&wanted, &observation, &failures);
+    let mut required = devices.iter().zip(&wanted);
+    let ready = required.all(|(device, wanted)| device.ready || wanted.optional);
     devices.extend(reading.rejected.iter().map(verify::rejected));
     Ok(Passed {
         devices,
+        ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         plan,
     })

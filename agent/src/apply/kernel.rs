@@ -29,9 +29,11 @@ impl Target for Kernel<'_> {
             Action::AddAlternativeName { alternative } => {
                 changed(netlink.add_alternative_name(interface, alternative).await)
             }
-            Action::RemoveAlternativeName { alternative } => {
-                changed(netlink.remove_alternative_name(interface, alternative).await)
-            }
+            Action::RemoveAlternativeName { alternative } => changed(
+                netlink
+                    .remove_alternative_name(interface, alternative)
+                    .await,
+            ),
             Action::SetMacAddress { to, .. } => {
                 self.set_link(interface, LinkChange::Mac(*to)).await
             }
@@ -66,7 +68,11 @@ impl Target for Kernel<'_> {
                 interface,
                 alternative,
                 ..
-            } => netlink.remove_alternative_name(*interface, alternative).await,
+            } => {
+                netlink
+                    .remove_alternative_name(*interface, alternative)
+                    .await
+            }
             Undo::AddAlternativeName {
                 interface,
                 alternative,

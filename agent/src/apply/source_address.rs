@@ -1,6 +1,7 @@
 //! The wait for a route's source address: the kernel refuses an IPv6 one that duplicate address
 //! detection has not come to an end with ("Invalid source address").
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -17,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Returns as soon as the route's source address can be used, or will not be for long.
 pub(super) async fn usable(netlink: &Netlink, route: &Route) -> Result<(), NetlinkError> {
-    let Some(source) = route.source.filter(|source| source.is_ipv6()) else {
+    let Some(source) = route.source.filter(IpAddr::is_ipv6) else {
         return Ok(());
     };
     let end = Instant::now() + PATIENCE;

@@ -199,7 +199,10 @@ impl fmt::Display for Undo {
             Self::Rename { from, to, .. } => write!(f, "rename {from} back to {to}"),
             Self::RemoveAlternativeName {
                 name, alternative, ..
-            } => write!(f, "take the alternative name {alternative} from {name} again"),
+            } => write!(
+                f,
+                "take the alternative name {alternative} from {name} again"
+            ),
             Self::AddAlternativeName {
                 name, alternative, ..
             } => write!(f, "give {name} the alternative name {alternative} again"),

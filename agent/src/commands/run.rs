@@ -113,17 +113,34 @@ impl Service<'_> {
     }
 
     fn is_pass_due(&self) -> bool {
-        let is_ready = self.passed.as_ref().is_some_and(|status| status.ready);
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
+        let is_ready = self.passed.as_ref().is_some_and(all_ready);
         self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
     }
 
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &self.plan,
+            patience,
+        )
+        .await
+        {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
-                self.passed = Some(Status::of_devices(path, digest, passed.devices));
+                self.passed = Some(Status::of_devices(
+                    path,
+                    digest,
+                    passed.devices,
+                    passed.ready,
+                ));
                 self.settled = passed.settled;
                 self.plan = passed.plan;
                 self.hindrance = None;

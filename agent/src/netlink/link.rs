@@ -140,7 +140,9 @@ impl Link {
             IFLA_AF_SPEC => self.take_families(value),
             IFLA_MIN_MTU => self.min_mtu = number(value).unwrap_or_default(),
             IFLA_MAX_MTU => self.max_mtu = number(value).unwrap_or_default(),
-            IFLA_PROP_LIST => self.alternative_names = nested_text(value, IFLA_ALT_IFNAME).collect(),
+            IFLA_PROP_LIST => {
+                self.alternative_names = nested_text(value, IFLA_ALT_IFNAME).collect();
+            }
             IFLA_PERM_ADDRESS => self.permanent_address = value.to_vec(),
             IFLA_PARENT_DEV_NAME => self.parent = Some(super::text(value)),
             IFLA_PARENT_DEV_BUS_NAME => self.parent_bus = Some(super::text(value)),
@@ -168,9 +170,7 @@ fn nested(value: &[u8], kind: u16) -> impl Iterator<Item = &[u8]> {
             let [a, b, c, d] = *rest.first_chunk()?;
             let length = usize::from(u16::from_ne_bytes([a, b]));
             let value = rest.get(4..length)?;
-            rest = rest
-                .get(length.next_multiple_of(4)..)
-                .unwrap_or_default();
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
             if u16::from_ne_bytes([c, d]) & NLA_TYPE_MASK == kind {
                 return Some(value);
             }

@@ -65,7 +65,11 @@ impl Netlink {
     pub async fn add_route(&self, route: &Route) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewRoute(route::message(route));
         self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, &format!("add the {route}"))
+            .change(
+                request,
+                NLM_F_CREATE | NLM_F_EXCL,
+                &format!("add the {route}"),
+            )
             .await
     }
 
@@ -87,7 +91,11 @@ impl Netlink {
     pub async fn add_rule(&self, rule: &RoutingRule) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewRule(rule::message(rule));
         self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, &format!("add the {rule}"))
+            .change(
+                request,
+                NLM_F_CREATE | NLM_F_EXCL,
+                &format!("add the {rule}"),
+            )
             .await
     }
 

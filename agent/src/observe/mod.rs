@@ -143,11 +143,10 @@ fn interface(
 fn ipv6(link: &Link, has_ipv6: bool) -> Ipv6 {
     match link.ipv6 {
         Some(settings) if settings.disabled => Ipv6::Disabled,
-        Some(_) => Ipv6::Enabled,
         None if !has_ipv6 => Ipv6::NotInKernel,
         None if link.mtu < IPV6_LEAST_MTU => Ipv6::BelowMinimumMtu,
-        // Kernels that do not list it say so when they are asked for an address.
-        None => Ipv6::Enabled,
+        // A kernel that does not say says so when it is asked for an address.
+        _ => Ipv6::Enabled,
     }
 }
 

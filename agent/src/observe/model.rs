@@ -4,6 +4,7 @@
 //! becomes a case as it is.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,7 @@ pub struct Interface {
     /// Whether it is administratively up (`IFF_UP`).
     pub up: bool,
     /// Whether it has a carrier. Without one, duplicate address detection does not begin.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "Not::not")]
     pub carrier: bool,
     /// In bytes.
     pub mtu: u32,
@@ -77,7 +78,7 @@ pub struct Interface {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_mtu: Option<u32>,
     /// Whether it can have IPv6 addresses; absent when it can.
-    #[serde(default, skip_serializing_if = "Ipv6::is_enabled")]
+    #[serde(default, skip_serializing_if = "is_enabled")]
     pub ipv6: Ipv6,
     /// The sysctl `net.ipv4.conf.NAME.rp_filter`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,14 +112,10 @@ pub enum Ipv6 {
     NotInKernel,
 }
 
-impl Ipv6 {
-    fn is_enabled(&self) -> bool {
-        *self == Self::Enabled
-    }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
+// serde hands out references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_enabled(ipv6: &Ipv6) -> bool {
+    *ipv6 == Ipv6::Enabled
 }
 
 /// A PCI function, with or without a network interface.

@@ -13,9 +13,9 @@ use crate::observe::{IPV6_LEAST_MTU, Ipv6};
 pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
     let name = draft.name;
     match draft.interface.ipv6 {
-        Ipv6::NotInKernel => Some(
-            "this kernel has no IPv6, or was started without it (ipv6.disable=1)".to_owned(),
-        ),
+        Ipv6::NotInKernel => {
+            Some("this kernel has no IPv6, or was started without it (ipv6.disable=1)".to_owned())
+        }
         Ipv6::Disabled => Some(format!(
             "IPv6 is disabled on {name} (net.ipv6.conf.{name}.disable_ipv6 is set)"
         )),

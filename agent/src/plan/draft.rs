@@ -24,7 +24,13 @@ pub(super) struct Draft<'a> {
 impl Draft<'_> {
     /// A step for the interface itself; `key` is the policy's name of the wish.
     pub(super) fn step(&mut self, action: Action, key: &str, reason: impl Into<String>) {
-        self.step_of(self.interface.index, self.name.to_owned(), action, key, reason);
+        self.step_of(
+            self.interface.index,
+            self.name.to_owned(),
+            action,
+            key,
+            reason,
+        );
     }
 
     /// A step for an interface that goes with it.

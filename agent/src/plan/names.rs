@@ -7,6 +7,7 @@ use device_attributes::InterfaceName;
 use super::draft::Draft;
 use super::{Action, Transaction, Wanted};
 use crate::observe::{Interface, Observation};
+use crate::policy::AlternativeName;
 
 /// Who has which name once the renames are done, and who is to have it.
 pub(super) struct Names<'a> {
@@ -31,7 +32,7 @@ impl<'a> Names<'a> {
         let mut wanted: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         for (device, wish, _) in found {
             let own = wish.name.as_ref().map(InterfaceName::as_str);
-            let alternative = wish.alternative_names.iter().map(|name| name.as_str());
+            let alternative = wish.alternative_names.iter().map(AlternativeName::as_str);
             for name in own.into_iter().chain(alternative) {
                 wanted.entry(name).or_default().insert(*device);
             }

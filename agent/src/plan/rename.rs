@@ -173,7 +173,12 @@ fn final_steps(rename: &Rename<'_>, from: &str) -> impl Iterator<Item = Step> {
     let freeing = is_alternative.then(|| {
         let alternative = to.to_owned();
         let why = format!("it is to be its own name: the kernel has {to} once only");
-        step(rename, from, Action::RemoveAlternativeName { alternative }, why)
+        step(
+            rename,
+            from,
+            Action::RemoveAlternativeName { alternative },
+            why,
+        )
     });
     let action = Action::Rename { to: to.to_owned() };
     let why = format!("its name is to be {to}");

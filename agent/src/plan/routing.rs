@@ -207,6 +207,6 @@ fn owner_or_first<'d, 'a>(
     owner: impl Fn(&Draft<'_>) -> bool,
     all_found: bool,
 ) -> Option<&'d mut Draft<'a>> {
-    let place = drafts.iter().position(|draft| owner(draft));
+    let place = drafts.iter().position(owner);
     drafts.get_mut(place.or(all_found.then_some(0))?)
 }

@@ -13,6 +13,7 @@ use crate::policy::{
 };
 
 /// What is wanted of one device.
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of the policy")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The device, in the host's terms.
@@ -23,8 +24,10 @@ pub struct Wanted {
     pub guest_pci_address: Option<PciAddress>,
     /// Whether the interface at the PCI address is given the MAC address.
     pub set_mac: bool,
-    /// Whether it is only found and reported, and nothing of it changed.
+    /// It is found and reported, and left as it is.
     pub hands_off: bool,
+    /// The agent as a whole can be ready without it.
+    pub optional: bool,
     /// The interface's name.
     pub name: Option<InterfaceName>,
     /// Further names that it must have; it may have others.
@@ -75,6 +78,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
     Wanted {
         sources: sources(device, &rule),
         hands_off: !rule.is_managed(),
+        optional: !rule.is_required(),
         mac_address: network.mac_address,
         guest_pci_address: device.guest.pci_address,
         set_mac: rule.set_mac.unwrap_or_default(),

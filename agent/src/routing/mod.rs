@@ -34,6 +34,8 @@ fn main_table() -> u32 {
     MAIN_TABLE
 }
 
+// serde hands out references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_main(table: &u32) -> bool {
     *table == MAIN_TABLE
 }

@@ -22,7 +22,9 @@ use dra_guest_agent::roots::Roots;
 fn observation() -> Observation {
     namespace::block_on(async {
         let netlink = Netlink::open().unwrap();
-        look(&netlink, &Roots::default(), &Asked::all()).await.unwrap()
+        look(&netlink, &Roots::default(), &Asked::all())
+            .await
+            .unwrap()
     })
 }
 
