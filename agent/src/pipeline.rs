@@ -7,6 +7,8 @@ use device_attributes::report::DeviceReport;
 
 use crate::apply::{self, Failure};
 use crate::exit::Ended;
+use crate::journal::Journal;
+use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
 use crate::plan::{self, Plan, Wanted};
@@ -76,6 +78,7 @@ pub async fn pass(
     reading: &Reading,
     last: &Plan,
 ) -> Result<Passed, Ended> {
+    let _lock = lock(roots).await?;
     let Draft {
         wanted,
         mut observation,
@@ -91,7 +94,12 @@ pub async fn pass(
                 tracing::info!("{step}: {}", step.reason);
             }
         }
-        let applied = apply::apply(netlink, &plan.transactions).await;
+        let mut journal = open_journal(roots);
+        journal.forget_all_but(&observation);
+        let applied = apply::apply(netlink, &mut journal, &plan.transactions).await;
+        if let Some(trouble) = journal.take_trouble() {
+            tracing::warn!("{trouble}");
+        }
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
                 failures.insert(place, words(failure));
@@ -111,6 +119,27 @@ pub async fn pass(
         ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         plan,
+    })
+}
+
+/// The lock that keeps another pass from what this one is at. Where the file system gives none, as
+/// in a full `/run`, a device is not left without configuration for it.
+async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
+    match Lock::for_pass(roots).await {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error @ LockError::Held(_)) => Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// The same holds of the journal.
+fn open_journal(roots: &Roots) -> Journal {
+    Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: revert will lack what is done now");
+        Journal::nowhere()
     })
 }
 

@@ -10,6 +10,7 @@ use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
 use crate::end_signal::EndSignal;
 use crate::exit::{Ended, Exit};
+use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
 use crate::pipeline;
 use crate::plan::Plan;
@@ -23,6 +24,14 @@ use crate::source::{self, LoadError, Loaded, Places};
 const RETRY_MOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
+    let _lock = match Lock::for_service(roots, true).await {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held(_)) => return Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            None
+        }
+    };
     let mut service = Service {
         roots,
         policy: load_policy(roots)?,

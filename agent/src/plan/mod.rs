@@ -3,6 +3,7 @@
 mod configuration;
 mod identity;
 mod rename;
+pub mod reversal;
 pub mod step;
 mod wanted;
 

@@ -1,6 +1,7 @@
 //! What the steps of a plan do to the kernel.
 
 use dra_guest_agent::apply::{Applied, apply};
+use dra_guest_agent::journal::Journal;
 use dra_guest_agent::netlink::Netlink;
 use dra_guest_agent::plan::{Action, Step, Transaction};
 
@@ -42,7 +43,10 @@ fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
             })
             .collect(),
     });
-    block_on(async { apply(&Netlink::open().unwrap(), &transactions).await })
+    block_on(async {
+        let journal = &mut Journal::nowhere();
+        apply(&Netlink::open().unwrap(), journal, &transactions).await
+    })
 }
 
 #[test]
