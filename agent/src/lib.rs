@@ -3,7 +3,6 @@
 pub mod apply;
 pub mod cli;
 pub mod commands;
-pub mod end_signal;
 pub mod exit;
 pub mod journal;
 mod listing;
@@ -15,6 +14,7 @@ pub mod plan;
 pub mod policy;
 pub mod report;
 pub mod roots;
+pub mod signals;
 pub mod source;
 mod state_directory;
 pub mod verify;
