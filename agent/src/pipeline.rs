@@ -9,6 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
 use crate::exit::Ended;
+use crate::journal::Journal;
+use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
 use crate::plan::{self, Plan, Wanted};
@@ -82,6 +84,7 @@ pub async fn pass(
     last: &Plan,
     patience: Duration,
 ) -> Result<Passed, Ended> {
+    let _lock = lock(roots).await?;
     let Draft {
         wanted,
         mut observation,
@@ -97,7 +100,12 @@ pub async fn pass(
                 tracing::info!("{step}: {}", step.reason);
             }
         }
-        let applied = apply::apply(netlink, roots, &plan.transactions).await;
+        let mut journal = open_journal(roots);
+        journal.forget_all_but(&observation);
+        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
+        if let Some(trouble) = journal.take_trouble() {
+            tracing::warn!("{trouble}");
+        }
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
                 failures.insert(place, words(failure));
@@ -123,6 +131,27 @@ pub async fn pass(
         ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         plan,
+    })
+}
+
+/// The lock that keeps another pass from what this one is at. Where the file system gives none, as
+/// in a full `/run`, a device is not left without configuration for it.
+async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
+    match Lock::for_pass(roots).await {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error @ LockError::Held(_)) => Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// The same holds of the journal.
+fn open_journal(roots: &Roots) -> Journal {
+    Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: revert will lack what is done now");
+        Journal::nowhere()
     })
 }
 

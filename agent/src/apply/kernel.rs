@@ -8,14 +8,15 @@ use nix::errno::Errno;
 use super::{Outcome, StepError, Target, Undo, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
 use crate::plan::{Action, Step};
+use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
 type Made = Result<Outcome, StepError<NetlinkError>>;
 
 /// The kernel behind a netlink connection and a `/proc`.
 pub(super) struct Kernel<'a> {
-    pub(super) netlink: &'a Netlink,
-    pub(super) proc: &'a Path,
+    netlink: &'a Netlink,
+    proc: &'a Path,
 }
 
 impl Target for Kernel<'_> {
@@ -95,6 +96,13 @@ impl Target for Kernel<'_> {
             Undo::AddRule { rule, .. } => netlink.add_rule(rule).await,
         }
         .map_err(|error| error.attempting(undo))
+    }
+}
+
+impl<'a> Kernel<'a> {
+    pub(super) fn new(netlink: &'a Netlink, roots: &'a Roots) -> Self {
+        let proc = &roots.proc;
+        Self { netlink, proc }
     }
 }
 

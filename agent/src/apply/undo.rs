@@ -5,6 +5,7 @@ use std::fmt;
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
+use crate::journal::Journal;
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
@@ -227,26 +228,39 @@ impl fmt::Display for Undo {
     }
 }
 
-/// The log of one transaction. An entry is written before its step is made, so that a log that
-/// outlives its writer never lacks one.
-#[derive(Debug, Default)]
-pub(super) struct UndoLog {
-    entries: Vec<Undo>,
+/// The log of one transaction, which the journal has too: there a step is written before it is made.
+#[derive(Debug)]
+pub(super) struct UndoLog<'a> {
+    begun: Vec<Step>,
+    journal: &'a mut Journal,
 }
 
-impl UndoLog {
+impl<'a> UndoLog<'a> {
+    pub(super) fn new(journal: &'a mut Journal) -> Self {
+        let begun = Vec::new();
+        Self { begun, journal }
+    }
+
     /// Before a step is made.
     pub(super) fn begin(&mut self, step: &Step) {
-        self.entries.push(Undo::of(step));
+        self.journal.begin(step);
+        self.begun.push(step.clone());
     }
 
     /// After a step that changed nothing.
     pub(super) fn retract(&mut self) {
-        self.entries.pop();
+        if let Some(step) = self.begun.pop() {
+            self.journal.retract(&step);
+        }
     }
 
-    /// The newest entry, which is no longer in the log.
-    pub(super) fn take_last(&mut self) -> Option<Undo> {
-        self.entries.pop()
+    /// The newest step. Once undone it is [`UndoLog::undone`].
+    pub(super) fn take_last(&mut self) -> Option<Step> {
+        self.begun.pop()
+    }
+
+    /// After a step was undone. One that could not be undone stays in the journal, for `revert`.
+    pub(super) fn undone(&mut self, step: &Step) {
+        self.journal.retract(step);
     }
 }

@@ -8,7 +8,7 @@ use rtnetlink::packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::message::Message;
 use super::route::KernelRoute;
 use super::{Netlink, NetlinkError, route, rule};
-use crate::routing::{PROTOCOL, Route, RoutingRule};
+use crate::routing::{PROTOCOL, Route, RouteKind, RoutingRule};
 
 /// Which routes are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,8 @@ pub enum Routes {
 pub struct Kept(Vec<KernelRoute>);
 
 impl Netlink {
-    /// The routes of every table.
+    /// The routes of every table, without those that are local, broadcast or multicast: they come
+    /// and go with addresses.
     ///
     /// # Errors
     /// As for [`Netlink::links`].
@@ -33,6 +34,7 @@ impl Netlink {
         Ok(list
             .into_iter()
             .map(|kernel| kernel.route)
+            .filter(|route| route.kind != RouteKind::Other)
             // Kernels before 4.20 list all.
             .filter(|route| which == Routes::All || route.is_own())
             .collect())

@@ -7,6 +7,7 @@ mod identity;
 mod mtu;
 mod names;
 mod rename;
+pub mod reversal;
 mod routing;
 pub mod step;
 mod sysctls;

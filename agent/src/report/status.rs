@@ -1,19 +1,16 @@
 //! `/run/dra-guest/status.json`: what the agent last saw, for probes and people.
 
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
 
 use crate::roots::Roots;
+use crate::state_directory;
 
-/// The directory below `/run`.
-const DIRECTORY: &str = "dra-guest";
-/// The file in it.
+/// The file in the agent's directory.
 const FILE: &str = "status.json";
 
 /// What the agent last saw.
@@ -105,7 +102,7 @@ impl Status {
 
     /// The file's path.
     pub fn path(roots: &Roots) -> PathBuf {
-        roots.run.join(DIRECTORY).join(FILE)
+        state_directory::path(roots).join(FILE)
     }
 
     /// Writes the file whole, mode 0644; the same content is left as it is.
@@ -118,14 +115,20 @@ impl Status {
         // Every map of the status has string keys, and memory takes all bytes.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        if fs::read(&path).is_ok_and(|present| present == bytes) {
-            return Ok(());
-        }
-        replace(&path, &bytes).map_err(|error| {
+        state_directory::replace(&path, &bytes).map_err(|error| {
             // The error that counts is the first.
             let _ = fs::remove_file(&path);
             StatusError::Write { path, error }
         })
+    }
+
+    /// Removes the file, which may not be there.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn remove(roots: &Roots) -> Result<(), StatusError> {
+        let path = Self::path(roots);
+        state_directory::remove(&path).map_err(|error| StatusError::Write { path, error })
     }
 
     /// Reads the file; `None` when there is none.
@@ -144,30 +147,6 @@ impl Status {
             Err(error) => Err(StatusError::Invalid { path, error }),
         }
     }
-}
-
-/// Puts a whole file in the place of another. `/run` is memory: no fsync could make it last.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("json.{}", std::process::id()));
-    let mut file = match fs::File::create(&temporary) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let directory = path.parent().unwrap_or(Path::new("/"));
-            fs::create_dir_all(directory)?;
-            fs::set_permissions(directory, Permissions::from_mode(0o755))?;
-            fs::File::create(&temporary)?
-        }
-        other => other?,
-    };
-    // Whatever the umask is: probes and people read it.
-    let written = file
-        .set_permissions(Permissions::from_mode(0o644))
-        .and_then(|()| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The error that counts is the first; a leftover in memory is harmless.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }
 
 impl fmt::Display for Status {

@@ -94,6 +94,12 @@ impl Route {
         self.protocol == PROTOCOL
     }
 
+    /// Whether the kernel made it: from an address (`RTPROT_KERNEL`), from what a router said
+    /// (`RTPROT_RA`, `RTPROT_REDIRECT`). It comes again by itself.
+    pub fn is_automatic(&self) -> bool {
+        matches!(self.protocol, 1 | 2 | 9)
+    }
+
     /// Whether it is a default route.
     pub fn is_default(&self) -> bool {
         self.destination.is_default()

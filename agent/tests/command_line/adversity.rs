@@ -47,8 +47,8 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
             command.args(["-t", "tmpfs", "-o", options, "none"]);
             assert!(command.arg(&directory).status().unwrap().success());
         };
-        // Room for one file and no more.
-        mount("nr_inodes=2");
+        // Room for two files and no more: the journal, and one at a time beside it.
+        mount("nr_inodes=3");
         assert_eq!(guest.agent("apply").code, 0);
         guest.document(&json!([device(1, "net2", &["192.0.2.5/24"])]));
         let said = guest.agent("apply");
@@ -63,7 +63,7 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
         // No probe sees what held before.
         assert_eq!(guest.agent("check").code, 4);
 
-        mount("remount,nr_inodes=1");
+        mount("remount,nr_inodes=2");
         ip("addr flush dev net2");
         let service = Service::start(&guest);
         wait_for("the address", || {

@@ -1,6 +1,7 @@
 //! What the steps of a plan do to the kernel.
 
 use dra_guest_agent::apply::{Applied, apply};
+use dra_guest_agent::journal::Journal;
 use dra_guest_agent::netlink::Netlink;
 use dra_guest_agent::plan::{Action, Step, Transaction};
 use dra_guest_agent::roots::Roots;
@@ -44,7 +45,11 @@ fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
             })
             .collect(),
     });
-    block_on(async { apply(&Netlink::open().unwrap(), &Roots::default(), &transactions).await })
+    block_on(async {
+        let journal = &mut Journal::nowhere();
+        let netlink = Netlink::open().unwrap();
+        apply(&netlink, &Roots::default(), journal, &transactions).await
+    })
 }
 
 #[test]
