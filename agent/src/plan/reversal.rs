@@ -181,7 +181,10 @@ fn back(entry: &Entry, interface: &Interface, ledger: &Ledger, observation: &Obs
                 || interface.duplicate_addresses.contains(address);
             undo_where(has)
         }
-        (Action::AddRoute { route }, _) => undo_where(observation.routes.contains(route)),
+        (Action::AddRoute { route }, _) => {
+            let mut routes = observation.routes.iter();
+            undo_where(routes.any(|other| other.is_own() && route.is_met_by(other)))
+        }
         (Action::AddRule { rule }, _) => undo_where(observation.rules.contains(rule)),
         // A route or rule of the agent's own was no part of what was before it. The steps of an entry
         // are of one kind.
