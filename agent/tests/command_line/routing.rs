@@ -224,7 +224,7 @@ fn names_and_sysctls_are_set_and_taken_back() {
 fn revert_takes_routes_and_rules_and_leaves_those_of_others() {
     in_namespace(|| {
         linked("eth0");
-        let before = ip("route show table all") + &ip("rule show") + &ip("-6 rule show");
+        let before = ip("-4 route show table all") + &ip("rule show") + &ip("-6 rule show");
         let guest = guest(
             &["192.0.2.5/24", "2001:db8::5/64"],
             "source-routing = true
@@ -242,7 +242,7 @@ fn revert_takes_routes_and_rules_and_leaves_those_of_others() {
         ip("route flush table 78");
         let said = guest.agent("revert");
         assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
-        let after = ip("route show table all") + &ip("rule show") + &ip("-6 rule show");
+        let after = ip("-4 route show table all") + &ip("rule show") + &ip("-6 rule show");
         assert_eq!(after, before);
     });
 }
