@@ -14,6 +14,7 @@ pub mod plan;
 pub mod policy;
 pub mod report;
 pub mod roots;
+pub mod routing;
 pub mod signals;
 pub mod source;
 mod state_directory;

@@ -1,9 +1,11 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use device_attributes::read::Reading;
 use device_attributes::report::DeviceReport;
+use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
 use crate::exit::Ended;
@@ -15,6 +17,9 @@ use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
 use crate::roots::Roots;
 use crate::verify;
+
+/// The time between two looks at duplicate address detection.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
@@ -38,8 +43,7 @@ pub async fn draft(
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let functions = plan::functions(&wanted);
-    let observation = observe(netlink, roots, &functions)
+    let observation = observe(netlink, roots, &plan::asked(&wanted))
         .await
         .map_err(Ended::failed)?;
     let plan = plan::plan(&wanted, &observation);
@@ -67,7 +71,8 @@ pub struct Passed {
 /// Brings the devices into the wanted state and says what became of each.
 ///
 /// Every step is told, unless `last`, the plan of the pass before, was the same: what fails every
-/// half minute is no news.
+/// half minute is no news. `patience` is for duplicate address detection: one that has begun is waited
+/// for as long.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -77,6 +82,7 @@ pub async fn pass(
     policy: &Policy,
     reading: &Reading,
     last: &Plan,
+    patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
     let Draft {
@@ -96,7 +102,7 @@ pub async fn pass(
         }
         let mut journal = open_journal(roots);
         journal.forget_all_but(&observation);
-        let applied = apply::apply(netlink, &mut journal, &plan.transactions).await;
+        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
         if let Some(trouble) = journal.take_trouble() {
             tracing::warn!("{trouble}");
         }
@@ -105,8 +111,14 @@ pub async fn pass(
                 failures.insert(place, words(failure));
             }
         }
-        let functions = plan::functions(&wanted);
-        observation = observe(netlink, roots, &functions)
+        observation = observe(netlink, roots, &plan::asked(&wanted))
+            .await
+            .map_err(Ended::failed)?;
+    }
+    let end = Instant::now() + patience;
+    while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
+        sleep(PAUSE).await;
+        observation = observe(netlink, roots, &plan::asked(&wanted))
             .await
             .map_err(Ended::failed)?;
     }

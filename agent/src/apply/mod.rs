@@ -1,18 +1,22 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod kernel;
+mod source_address;
+mod sysctl;
 #[cfg(test)]
 mod tests;
 mod undo;
 
 use std::collections::BTreeSet;
 
+use kernel::Kernel;
 pub use undo::Undo;
 use undo::UndoLog;
 
 use crate::journal::Journal;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::plan::{Step, Transaction};
+use crate::roots::Roots;
 
 /// What came of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,18 +67,19 @@ impl<E> Failure<E> {
 /// others are made.
 pub async fn apply(
     netlink: &Netlink,
+    roots: &Roots,
     journal: &mut Journal,
     transactions: &[Transaction],
 ) -> Applied {
-    run(&mut kernel::Kernel(netlink), journal, transactions).await
+    run(&mut Kernel::new(netlink, roots), journal, transactions).await
 }
 
 /// Takes one step back.
 ///
 /// # Errors
 /// When the kernel refuses, or does not answer.
-pub async fn undo(netlink: &Netlink, undo: &Undo) -> Result<(), NetlinkError> {
-    kernel::Kernel(netlink).undo(undo).await
+pub async fn undo(netlink: &Netlink, roots: &Roots, undo: &Undo) -> Result<(), NetlinkError> {
+    Kernel::new(netlink, roots).undo(undo).await
 }
 
 /// What came of a step that did not fail.

@@ -47,6 +47,7 @@ fn transaction(steps: &[(usize, &str, Action)]) -> Transaction {
         name: (*name).into(),
         action: action.clone(),
         reason: String::new(),
+        source: None,
     });
     Transaction {
         steps: steps.collect(),

@@ -6,7 +6,7 @@ use crate::exit::{Ended, Exit};
 use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
-use crate::observe::{Observation, observe};
+use crate::observe::{Asked, Observation, observe};
 use crate::plan::reversal::{Reversal, reversal};
 use crate::report::Status;
 use crate::roots::Roots;
@@ -24,7 +24,7 @@ pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> 
     let mut journal = Journal::open(roots).map_err(Ended::failed)?;
     let netlink = connect()?;
     let planned = reversal(journal.ledger(), &look(&netlink, roots).await?);
-    let mut failed = carry_out(&netlink, &mut journal, &planned).await;
+    let mut failed = carry_out(&netlink, roots, &mut journal, &planned).await;
     if let Some(trouble) = journal.take_trouble() {
         tracing::warn!("{trouble}");
     }
@@ -52,19 +52,26 @@ fn explain(error: LockError) -> Ended {
 }
 
 async fn look(netlink: &Netlink, roots: &Roots) -> Result<Observation, Ended> {
-    observe(netlink, roots, &[]).await.map_err(Ended::failed)
+    observe(netlink, roots, &Asked::all())
+        .await
+        .map_err(Ended::failed)
 }
 
 /// Does it, and gives back what the kernel refused. One refusal does not stop the others.
-async fn carry_out(netlink: &Netlink, journal: &mut Journal, planned: &Reversal) -> Vec<String> {
+async fn carry_out(
+    netlink: &Netlink,
+    roots: &Roots,
+    journal: &mut Journal,
+    planned: &Reversal,
+) -> Vec<String> {
     let mut refused = Vec::new();
     for step in &planned.undos {
-        if let Err(error) = undo(netlink, step).await {
+        if let Err(error) = undo(netlink, roots, step).await {
             refused.push(error.to_string());
         }
     }
     // With their lines in the journal: one may be killed under a temporary name.
-    let applied = apply(netlink, journal, &planned.renames).await;
+    let applied = apply(netlink, roots, journal, &planned.renames).await;
     refused.extend(
         applied
             .failures

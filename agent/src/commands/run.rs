@@ -144,7 +144,18 @@ impl Service<'_> {
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &self.plan,
+            patience,
+        )
+        .await
+        {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
                 self.passed = Some(Status::of_devices(

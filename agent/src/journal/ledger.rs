@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use device_attributes::InterfaceAddress;
 
-use crate::plan::{Action, Step};
+use crate::plan::{Action, Step, Sysctl};
+use crate::routing::{Route, RoutingRule};
 
 /// Something of the kernel's that a step changes. Steps that change the same thing follow one
 /// another: the first knows how it was before, the last how it is now.
@@ -12,12 +13,22 @@ use crate::plan::{Action, Step};
 pub enum Thing {
     /// An interface's name.
     Name(u32),
+    /// Whether an interface has an alternative name.
+    AlternativeName(u32, String),
+    /// An interface's MAC address.
+    MacAddress(u32),
     /// An interface's MTU.
     Mtu(u32),
+    /// A sysctl of an interface.
+    Sysctl(u32, Sysctl),
     /// Whether an interface is up.
     Up(u32),
     /// Whether an interface has an address.
     Address(u32, InterfaceAddress),
+    /// Whether there is a route, made for an interface.
+    Route(u32, Route),
+    /// Whether there is a policy rule, made for an interface.
+    Rule(u32, RoutingRule),
 }
 
 impl Thing {
@@ -26,9 +37,21 @@ impl Thing {
         let interface = step.interface;
         match &step.action {
             Action::Rename { .. } => Self::Name(interface),
+            Action::AddAlternativeName { alternative }
+            | Action::RemoveAlternativeName { alternative } => {
+                Self::AlternativeName(interface, alternative.clone())
+            }
+            Action::SetMacAddress { .. } => Self::MacAddress(interface),
             Action::SetMtu { .. } => Self::Mtu(interface),
+            Action::SetSysctl { sysctl, .. } => Self::Sysctl(interface, *sysctl),
             Action::SetUp => Self::Up(interface),
             Action::AddAddress { address } => Self::Address(interface, *address),
+            Action::AddRoute { route } | Action::RemoveRoute { route } => {
+                Self::Route(interface, route.clone())
+            }
+            Action::AddRule { rule } | Action::RemoveRule { rule } => {
+                Self::Rule(interface, rule.clone())
+            }
         }
     }
 }
@@ -37,9 +60,15 @@ impl Thing {
     /// The index of the interface whose it is.
     pub fn interface(&self) -> u32 {
         match self {
-            Self::Name(index) | Self::Mtu(index) | Self::Up(index) | Self::Address(index, _) => {
-                *index
-            }
+            Self::Name(index)
+            | Self::AlternativeName(index, _)
+            | Self::MacAddress(index)
+            | Self::Mtu(index)
+            | Self::Sysctl(index, _)
+            | Self::Up(index)
+            | Self::Address(index, _)
+            | Self::Route(index, _)
+            | Self::Rule(index, _) => *index,
         }
     }
 }

@@ -17,6 +17,7 @@ fn step(interface: u32, name: &str, action: Action) -> Step {
         interface,
         name: name.into(),
         action,
+        source: None,
         reason: "the test says so".into(),
     }
 }

@@ -4,6 +4,7 @@ use dra_guest_agent::apply::{Applied, apply};
 use dra_guest_agent::journal::Journal;
 use dra_guest_agent::netlink::Netlink;
 use dra_guest_agent::plan::{Action, Step, Transaction};
+use dra_guest_agent::roots::Roots;
 
 use crate::namespace::{block_on, in_namespace, ip, veth};
 use crate::{addresses, interface, observation};
@@ -15,6 +16,7 @@ fn step(device: usize, name: &str, action: Action) -> Step {
         name: name.into(),
         action,
         reason: "the test says so".into(),
+        source: None,
     }
 }
 
@@ -45,7 +47,8 @@ fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
     });
     block_on(async {
         let journal = &mut Journal::nowhere();
-        apply(&Netlink::open().unwrap(), journal, &transactions).await
+        let netlink = Netlink::open().unwrap();
+        apply(&netlink, &Roots::default(), journal, &transactions).await
     })
 }
 

@@ -9,6 +9,7 @@ fn step(interface: u32, name: &str, action: Action) -> Step {
         name: name.into(),
         action,
         reason: String::new(),
+        source: None,
     }
 }
 
