@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
 
+use super::device_files::{self, Unwritten};
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -105,7 +106,8 @@ impl Status {
         state_directory::path(roots).join(FILE)
     }
 
-    /// Writes the file whole, mode 0644; the same content is left as it is.
+    /// Writes the file whole, mode 0644, after those of the single devices; the same content is left
+    /// as it is.
     ///
     /// # Errors
     /// When the file system refuses. The file that was there is gone then, if that can be had: a
@@ -115,20 +117,38 @@ impl Status {
         // Every map of the status has string keys, and memory takes all bytes.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        state_directory::replace(&path, &bytes).map_err(|error| {
-            // The error that counts is the first.
-            let _ = fs::remove_file(&path);
-            StatusError::Write { path, error }
-        })
+        if fs::read(&path).is_ok_and(|present| present == bytes) {
+            // The devices' files were written before it.
+            return Ok(());
+        }
+        let devices = device_files::write(roots, &self.devices);
+        let written = state_directory::replace(&path, &bytes).map_err(|error| Unwritten {
+            path: path.clone(),
+            error,
+        });
+        devices.and(written).map_err(
+            |Unwritten {
+                 path: unwritten,
+                 error,
+             }| {
+                // The error that counts is the first.
+                let _ = fs::remove_file(&path);
+                let path = unwritten;
+                StatusError::Write { path, error }
+            },
+        )
     }
 
-    /// Removes the file, which may not be there.
+    /// Removes the file and those of the single devices, none of which need be there.
     ///
     /// # Errors
     /// When the file system refuses.
     pub fn remove(roots: &Roots) -> Result<(), StatusError> {
         let path = Self::path(roots);
-        state_directory::remove(&path).map_err(|error| StatusError::Write { path, error })
+        let removed = state_directory::remove(&path).map_err(|error| Unwritten { path, error });
+        let devices = device_files::write(roots, &[]);
+        let error = |Unwritten { path, error }| StatusError::Write { path, error };
+        removed.and(devices).map_err(error)
     }
 
     /// Reads the file; `None` when there is none.
