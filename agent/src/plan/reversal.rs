@@ -44,8 +44,7 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
     let mut alternative_names: Vec<(Step, &Interface)> = Vec::new();
     for entry in ledger.entries().rev() {
         let index = entry.first.interface;
-        let mut interfaces = observation.interfaces.iter();
-        let Some(interface) = interfaces.find(|interface| interface.index == index) else {
+        let Some(interface) = observation.interface(index) else {
             continue;
         };
         match back(entry, interface, ledger, observation) {
@@ -57,14 +56,15 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
         }
         reversal.open.push(entry.thing.clone());
     }
+    let by_then = without_own_alternative_names(&reversal.undos, observation);
     let wanted = renames.iter().enumerate();
     let wanted = wanted.map(|(device, (_, interface, to))| rename::Rename {
         device,
-        interface,
+        interface: by_then.interface(interface.index).unwrap_or(interface),
         to,
         source: None,
     });
-    let (transactions, problems) = rename::order(wanted.collect(), observation);
+    let (transactions, problems) = rename::order(wanted.collect(), &by_then);
     let problems = problems.into_iter().map(|(_, problem)| problem.message);
     reversal.left.extend(problems);
     reversal.renames = transactions;
@@ -85,6 +85,28 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
         reversal.renames.push(Transaction { steps: vec![step] });
     }
     reversal
+}
+
+/// What is there once the undos are made, as far as names go: an interface's own name of before may be
+/// the alternative name that the agent gave it.
+fn without_own_alternative_names(undos: &[Undo], observation: &Observation) -> Observation {
+    let mut by_then = observation.clone();
+    for undo in undos {
+        if let Undo::RemoveAlternativeName {
+            interface: index,
+            alternative,
+            ..
+        } = undo
+        {
+            let interfaces = by_then.interfaces.iter_mut();
+            for interface in interfaces.filter(|interface| interface.index == *index) {
+                interface
+                    .alternative_names
+                    .retain(|name| name != alternative);
+            }
+        }
+    }
+    by_then
 }
 
 /// What becomes of one thing.
@@ -181,7 +203,20 @@ fn back(entry: &Entry, interface: &Interface, ledger: &Ledger, observation: &Obs
                 || interface.duplicate_addresses.contains(address);
             undo_where(has)
         }
-        (Action::AddRoute { route }, _) => undo_where(observation.routes.contains(route)),
+        (Action::AddRoute { route }, _) => {
+            // As the kernel has it: it may have given it a metric.
+            let mut routes = observation.routes.iter();
+            match routes.find(|other| other.is_own() && route.is_met_by(other)) {
+                Some(route) => {
+                    let action = Action::AddRoute {
+                        route: route.clone(),
+                    };
+                    let first = first.clone();
+                    Back::Undo(undo(&Step { action, ..first }, name))
+                }
+                None => Back::Already,
+            }
+        }
         (Action::AddRule { rule }, _) => undo_where(observation.rules.contains(rule)),
         // A route or rule of the agent's own was no part of what was before it. The steps of an entry
         // are of one kind.
