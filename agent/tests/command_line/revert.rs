@@ -210,8 +210,8 @@ fn what_others_changed_is_left_and_told() {
         assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
         for told in [
             "! theirs stays up: it has 198.51.100.9/24 of others",
-            "! theirs keeps its MTU of 1300: others set it, after it was set from 1500 to 1400",
-            "! theirs keeps its name: others gave it that, after it was renamed from eth0 to net1",
+            "! theirs keeps its MTU 1300: others set it, after it was set from 1500 to 1400",
+            "! theirs keeps its name theirs: others set it, after it was set from eth0 to net1",
         ] {
             assert!(said.stdout.contains(told), "{}", said.stdout);
         }

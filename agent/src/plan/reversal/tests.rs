@@ -1,6 +1,8 @@
 //! What is taken back, and what is left to others.
 
 use super::*;
+use crate::plan::Action;
+use crate::routing::Route;
 
 fn step(interface: u32, name: &str, action: Action) -> Step {
     Step {
@@ -192,13 +194,13 @@ fn what_others_changed_since_is_left_and_told() {
             vec![rename(3, "eth0", "net1")],
             ["theirs"],
             &[][..],
-            "others gave it that",
+            "theirs keeps its name theirs: others set it, after it was set from eth0 to net1",
         ),
         (
             vec![mtu(1500, 9000)],
             ["net1"],
             &[],
-            "keeps its MTU of 1400: others set it",
+            "keeps its MTU 1400: others set it",
         ),
         (
             vec![up(), add("192.0.2.5/24")],
