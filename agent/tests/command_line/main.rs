@@ -13,4 +13,5 @@ mod guest;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod revert;
+mod routing;
 mod service;
