@@ -358,9 +358,9 @@ fn set_macs(arrival: &mut Arrival) -> Result<()> {
 }
 
 fn start_again(arrival: &mut Arrival) -> Result<()> {
-    arrival
-        .guest
-        .stdout_of("rm /etc/dra-guest/agent.d/50-name.toml && systemctl start dra-guest-agent.service")?;
+    arrival.guest.stdout_of(
+        "rm /etc/dra-guest/agent.d/50-name.toml && systemctl start dra-guest-agent.service",
+    )?;
     let check = arrival.guest.run("dra-guest-agent check")?;
     ensure!(check.code == 0, "{check:?}");
     let nics = NicFacts::of_guest(&mut arrival.guest)?;
