@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
-use crate::end_signal::EndSignal;
 use crate::exit::{Ended, Exit};
+use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
 use crate::pipeline;
 use crate::plan::Plan;
@@ -17,15 +17,26 @@ use crate::policy::Policy;
 use crate::report::Status;
 use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
+use crate::signals::{Signals, Wish};
 use crate::source::{self, LoadError, Loaded, Places};
 
 /// The longest time between two passes while something is not ready and nothing changes.
 const RETRY_MOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
+    let _lock = match Lock::for_service(roots, true).await {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held(_)) => return Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            None
+        }
+    };
     let mut service = Service {
         roots,
         policy: load_policy(roots)?,
+        is_policy_new: false,
+        policy_problem: None,
         netlink: connect()?,
         loaded: None,
         passed: None,
@@ -35,7 +46,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         told: None,
         unwritten: None,
     };
-    let end = EndSignal::new()?;
+    let signals = Signals::new()?;
     let (account, reported) = watch::channel(Account::default());
     let boot_id = relay::boot_id(&roots.proc);
     let reporting =
@@ -54,7 +65,14 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         }
         tokio::select! {
             () = sleep(POLL) => {}
-            () = end.arrived() => break,
+            wish = signals.next() => match wish {
+                Wish::End => break,
+                Wish::Reload => {
+                    service.reload();
+                    until_retry = Duration::ZERO;
+                    continue;
+                }
+            },
         }
         until_retry = until_retry.saturating_sub(POLL);
     }
@@ -78,6 +96,10 @@ enum Look {
 struct Service<'a> {
     roots: &'a Roots,
     policy: Policy,
+    /// Whether no pass was made with it yet.
+    is_policy_new: bool,
+    /// Why the policy that was to replace it cannot be used.
+    policy_problem: Option<String>,
     netlink: Netlink,
     /// The last attributes that could be used.
     loaded: Option<Loaded>,
@@ -113,20 +135,39 @@ impl Service<'_> {
     }
 
     fn is_pass_due(&self) -> bool {
-        let is_ready = self.passed.as_ref().is_some_and(|status| status.ready);
-        self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
+        let is_ready = self.passed.as_ref().is_some_and(all_ready);
+        let is_open = !is_ready || !self.settled || self.hindrance.is_some();
+        self.loaded.is_some() && (is_open || self.is_policy_new)
     }
 
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &self.plan,
+            patience,
+        )
+        .await
+        {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
-                self.passed = Some(Status::of_devices(path, digest, passed.devices));
+                self.passed = Some(Status::of_devices(
+                    path,
+                    digest,
+                    passed.devices,
+                    passed.ready,
+                ));
                 self.settled = passed.settled;
                 self.plan = passed.plan;
                 self.hindrance = None;
+                self.is_policy_new = false;
             }
             Err(ended) => {
                 self.hindrance = Some(ended.message);
@@ -148,9 +189,30 @@ impl Service<'_> {
         status.ready &= self.hindrance.is_none();
         status.problem = match look {
             Look::Problem(problem) => Some(problem),
-            Look::News | Look::Nothing => self.hindrance.clone(),
+            Look::News | Look::Nothing => {
+                let problem = self.hindrance.as_ref().or(self.policy_problem.as_ref());
+                problem.cloned()
+            }
         };
         status
+    }
+
+    /// Reads the policy again. As a file of attributes that breaks, one with a mistake does not take
+    /// back what was applied: the last good one stays in force.
+    fn reload(&mut self) {
+        match load_policy(self.roots) {
+            Ok(policy) => {
+                tracing::info!("the policy was read again");
+                self.policy = policy;
+                self.is_policy_new = true;
+                self.policy_problem = None;
+            }
+            Err(ended) => {
+                tracing::error!("{}", ended.message);
+                let message = format!("the policy of before is in force: {}", ended.message);
+                self.policy_problem = Some(message);
+            }
+        }
     }
 
     /// A full `/run` keeps no device from being configured; the file is tried again at each turn.
