@@ -294,7 +294,7 @@ fn revert(arrival: &mut Arrival) -> Result<()> {
     let nics = NicFacts::of_guest(&mut arrival.guest)?;
     let found = nic(&nics, NIC_MAC)?;
     ensure!(
-        found.name.starts_with("enp") && found.mtu == 1500 && !found.up,
+        found.name.starts_with("en") && found.mtu == 1500 && !found.up,
         "{found:?}\n{said}"
     );
     ensure!(found.addresses.is_empty(), "{found:?}\n{said}");
