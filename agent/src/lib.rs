@@ -8,6 +8,7 @@ pub mod exit;
 mod listing;
 pub mod netlink;
 pub mod observe;
+pub mod owners;
 pub mod pipeline;
 pub mod plan;
 pub mod policy;

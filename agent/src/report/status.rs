@@ -145,7 +145,7 @@ impl Status {
 }
 
 /// Puts a whole file in the place of another. `/run` is memory: no fsync could make it last.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let temporary = path.with_extension(format!("json.{}", std::process::id()));
     let mut file = match fs::File::create(&temporary) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -1,0 +1,65 @@
+//! Handing the guest's interfaces over to the agent.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{
+    DropIn, Manager, Managers, Ours, drop_ins, network_manager, networkd, own_files, reload,
+};
+use crate::observe::Interface;
+use crate::roots::Roots;
+
+/// How long a manager that was told may take to let go.
+const LET_GO: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Tells every manager and udev which interfaces the agent configures, `ours`, and waits until those
+/// that run have let `interfaces` go. Nothing is done where they know already.
+///
+/// Gives back whether a manager that runs was told, so that the interfaces may be others than before,
+/// and what went wrong, in sentences.
+pub async fn hand_over(
+    roots: &Roots,
+    ours: &[Ours],
+    interfaces: &[&Interface],
+) -> (bool, Vec<String>) {
+    let files: Vec<DropIn> = drop_ins(ours);
+    let synced = own_files::sync(roots, &files);
+    let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
+    let mut told = false;
+    for (manager, extension, is_running) in [
+        (
+            Manager::Networkd,
+            "network",
+            networkd::is_running as fn(&Roots) -> bool,
+        ),
+        (Manager::NetworkManager, "conf", network_manager::is_running),
+    ] {
+        let concerned = (synced.changed.iter())
+            .any(|path| path.extension().is_some_and(|end| end == extension));
+        if concerned && is_running(roots) {
+            told = true;
+            troubles.extend(reload::reload(manager).await.err());
+        }
+    }
+    if told {
+        wait_until_let_go(roots, interfaces).await;
+    }
+    (told, troubles)
+}
+
+/// Who does not let go is told by the look at the owners that follows.
+async fn wait_until_let_go(roots: &Roots, interfaces: &[&Interface]) {
+    let end = Instant::now() + LET_GO;
+    let managers = Managers::look(roots);
+    let is_held = |interface: &&&Interface| {
+        let owners = managers.owners_of(interface, None);
+        owners
+            .iter()
+            .any(|owner| owner.manager != Manager::Ifupdown)
+    };
+    while interfaces.iter().any(|interface| is_held(&interface)) && Instant::now() < end {
+        sleep(PAUSE).await;
+    }
+}
