@@ -53,6 +53,8 @@ pub async fn draft(
 pub struct Passed {
     /// What became of each device, the broken entries of the document among them.
     pub devices: Vec<DeviceReport>,
+    /// Whether all of them are ready that the policy requires.
+    pub ready: bool,
     /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
     /// detection of a device's address, which takes seconds.
     pub settled: bool,
@@ -101,9 +103,12 @@ pub async fn pass(
             .map_err(Ended::failed)?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
+    let mut required = devices.iter().zip(&wanted);
+    let ready = required.all(|(device, wanted)| device.ready || wanted.optional);
     devices.extend(reading.rejected.iter().map(verify::rejected));
     Ok(Passed {
         devices,
+        ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         plan,
     })

@@ -25,7 +25,11 @@ pub fn verify(
         .enumerate()
         .map(|(place, device)| {
             let problems = problems(place, device, &after, failures);
-            report(device, observation, &problems)
+            let mut report = report(device, observation, &problems);
+            if report.ready && wanted.get(place).is_some_and(|wanted| wanted.hands_off) {
+                "left as it is: the policy says manage = false".clone_into(&mut report.message);
+            }
+            report
         })
         .collect()
 }

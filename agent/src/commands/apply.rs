@@ -25,7 +25,7 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     let netlink = connect()?;
     let passed =
         pipeline::pass(&netlink, roots, &policy, &loaded.reading, &Plan::default()).await?;
-    let status = Status::of_devices(loaded.path, loaded.digest, passed.devices);
+    let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
     // What was done is said also where the file cannot be written.
     print(&status)?;
     status.write(roots).map_err(Ended::failed)?;

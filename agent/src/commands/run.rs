@@ -113,7 +113,8 @@ impl Service<'_> {
     }
 
     fn is_pass_due(&self) -> bool {
-        let is_ready = self.passed.as_ref().is_some_and(|status| status.ready);
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
+        let is_ready = self.passed.as_ref().is_some_and(all_ready);
         self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
     }
 
@@ -123,7 +124,12 @@ impl Service<'_> {
         match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
-                self.passed = Some(Status::of_devices(path, digest, passed.devices));
+                self.passed = Some(Status::of_devices(
+                    path,
+                    digest,
+                    passed.devices,
+                    passed.ready,
+                ));
                 self.settled = passed.settled;
                 self.plan = passed.plan;
                 self.hindrance = None;

@@ -40,7 +40,7 @@ pub(super) fn configuration(
             ));
         }
     }
-    if !interface.up {
+    if !interface.up && !wanted.hands_off {
         steps.push(step(Action::SetUp, "it is down".to_owned()));
     }
     let mut seen = BTreeSet::new();

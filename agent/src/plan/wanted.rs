@@ -21,6 +21,10 @@ pub struct Wanted {
     pub mtu: Option<u32>,
     /// The addresses that it must have; it may have others.
     pub addresses: Vec<InterfaceAddress>,
+    /// It is found and reported, and left as it is.
+    pub hands_off: bool,
+    /// The agent as a whole can be ready without it.
+    pub optional: bool,
 }
 
 impl Wanted {
@@ -45,9 +49,20 @@ pub fn wanted(document: &Document, policy: &Policy) -> Vec<Wanted> {
 fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
     let identity = device.identity();
     let rule = policy.rule_for(&identity);
-    Wanted {
+    let found_by = Wanted {
         mac_address: device.network.mac_address,
         guest_pci_address: device.guest.pci_address,
+        optional: !rule.is_required(),
+        ..Wanted::default()
+    };
+    if !rule.is_managed() {
+        return Wanted {
+            hands_off: true,
+            identity,
+            ..found_by
+        };
+    }
+    Wanted {
         name: rule
             .rename
             .or_else(|| device.network.interface_name.clone()),
@@ -56,6 +71,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
             .addresses
             .unwrap_or_else(|| device.network.ip_addresses.clone()),
         identity,
+        ..found_by
     }
 }
 

@@ -26,7 +26,8 @@ pub struct Status {
     pub kind: String,
     /// The agent's version.
     pub agent_version: String,
-    /// Whether every device can be used. False as long as there are no attributes.
+    /// Whether every device can be used that the policy does not call optional. False as long as there
+    /// are no attributes.
     pub ready: bool,
     /// Where the attributes came from; absent while there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,9 +91,10 @@ impl Status {
         source: PathBuf,
         document_digest: String,
         devices: Vec<DeviceReport>,
+        ready: bool,
     ) -> Self {
         Self {
-            ready: devices.iter().all(|device| device.ready),
+            ready,
             source: Some(source),
             document_digest: Some(document_digest),
             problem: None,

@@ -269,3 +269,43 @@ fn the_status_can_be_read_whatever_the_umask_is() {
         assert_eq!(permissions.mode() & 0o777, mode, "{name}");
     }
 }
+
+#[test]
+fn a_device_that_is_not_required_keeps_the_agent_from_nothing() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(9, "net9", &[]), device(1, "net1", &[])]));
+        guest.policy("[[device]]\nclaim = \"nic-9\"\nrequired = false\n");
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(
+            said.stdout.starts_with("1 of 2 devices ready\n"),
+            "{}",
+            said.stdout
+        );
+        assert_eq!(guest.agent("check").code, 0);
+        guest.policy("[[device]]\nclaim = \"nic-1\"\nrequired = false\n");
+        assert_eq!(guest.agent("apply").code, 3);
+    });
+}
+
+#[test]
+fn a_device_that_is_not_managed_is_found_and_left_as_it_is() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        guest.policy("[[device]]\nmanage = false\nmtu = 1400\n");
+        let before = ip("addr show");
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(
+            said.stdout.contains("Configured, eth0 02:00:00:00:01:01")
+                && said.stdout.contains("manage = false"),
+            "{}",
+            said.stdout
+        );
+        assert_eq!(ip("addr show"), before);
+    });
+}
