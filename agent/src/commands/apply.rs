@@ -6,8 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{connect, load_policy, print};
 use crate::exit::{Ended, Exit};
-use crate::pipeline;
-use crate::plan::Plan;
+use crate::pipeline::{self, Memory};
 use crate::report::Status;
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
@@ -23,8 +22,14 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     };
     tell_notes(&loaded);
     let netlink = connect()?;
-    let passed =
-        pipeline::pass(&netlink, roots, &policy, &loaded.reading, &Plan::default()).await?;
+    let passed = pipeline::pass(
+        &netlink,
+        roots,
+        &policy,
+        &loaded.reading,
+        &mut Memory::default(),
+    )
+    .await?;
     let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
     // What was done is said also where the file cannot be written.
     print(&status)?;

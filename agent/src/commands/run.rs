@@ -4,20 +4,25 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
 use crate::end_signal::EndSignal;
 use crate::exit::{Ended, Exit};
-use crate::netlink::Netlink;
-use crate::pipeline;
-use crate::plan::Plan;
+use crate::netlink::{Netlink, Watch};
+use crate::pace::Pace;
+use crate::pipeline::{self, Concern, Memory};
 use crate::policy::Policy;
 use crate::report::Status;
 use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
+
+/// How many passes may follow one another at once on what the kernel announces, and how often there is
+/// one when it never ends.
+const PASSES: u32 = 10;
+const PASS_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest time between two passes while something is not ready and nothing changes.
 const RETRY_MOST: Duration = Duration::from_secs(30);
@@ -29,38 +34,62 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         netlink: connect()?,
         loaded: None,
         passed: None,
-        plan: Plan::default(),
+        memory: Memory::default(),
+        concern: Concern::default(),
         settled: true,
         hindrance: None,
         told: None,
         unwritten: None,
     };
     let end = EndSignal::new()?;
+    // Before the first look, so that nothing is missed after it.
+    let mut announcements = Watch::open().map_err(Ended::failed)?;
     let (account, reported) = watch::channel(Account::default());
     let boot_id = relay::boot_id(&roots.proc);
     let reporting =
         tokio::spawn(async move { keep_reporting(relay::vsock, &boot_id, reported).await });
 
+    let mut pace = Pace::new(PASSES, PASS_EVERY);
     let mut pause = POLL;
-    let mut until_retry = Duration::ZERO;
+    let mut retry_at = Instant::now();
+    let mut changed = false;
     loop {
-        if service.turn(places, until_retry.is_zero()).await {
+        let retry = Instant::now() >= retry_at;
+        if service.turn(places, retry, changed).await {
             service.tell(&account);
             pause = POLL;
-            until_retry = pause;
-        } else if until_retry.is_zero() {
+            retry_at = Instant::now() + pause;
+        } else if retry {
             pause = (pause * 2).min(RETRY_MOST);
-            until_retry = pause;
+            retry_at = Instant::now() + pause;
         }
-        tokio::select! {
-            () = sleep(POLL) => {}
+        let next_look = Instant::now() + POLL;
+        let may_pass = pace.next();
+        changed = tokio::select! {
+            () = sleep_until(next_look.min(retry_at)) => false,
             () = end.arrived() => break,
+            heard = heard(&mut announcements, &service.concern, may_pass) => heard?,
+        };
+        if changed {
+            pace.take();
         }
-        until_retry = until_retry.saturating_sub(POLL);
     }
     notify(&[NotifyState::Stopping]);
     reporting.abort();
     Ok(Exit::Done)
+}
+
+/// Waits for what concerns a device, and then until another pass may be made.
+async fn heard(
+    announcements: &mut Watch,
+    concern: &Concern,
+    may_pass: Instant,
+) -> Result<bool, Ended> {
+    let heard = announcements.heard(|change| concern.is(change)).await;
+    heard
+        .map_err(|error| Ended::failed(format!("cannot hear what changes by netlink: {error}")))?;
+    sleep_until(may_pass).await;
+    Ok(true)
 }
 
 /// What a look at the source says.
@@ -83,8 +112,10 @@ struct Service<'a> {
     loaded: Option<Loaded>,
     /// What the last pass that could be made found.
     passed: Option<Status>,
-    /// What it was to do.
-    plan: Plan,
+    /// What it leaves to the next.
+    memory: Memory,
+    /// The interfaces that it was about.
+    concern: Concern,
     /// Whether it left nothing under way in the kernel.
     settled: bool,
     /// Why a later pass could not be made.
@@ -98,9 +129,9 @@ struct Service<'a> {
 impl Service<'_> {
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
     /// another one.
-    async fn turn(&mut self, places: &Places, retry: bool) -> bool {
+    async fn turn(&mut self, places: &Places, retry: bool, changed: bool) -> bool {
         let look = self.look(places);
-        if look == Look::News || retry && self.is_pass_due() {
+        if look == Look::News || changed || retry && self.is_pass_due() {
             self.pass().await;
         }
         let status = self.status(look);
@@ -121,7 +152,7 @@ impl Service<'_> {
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
+        match pipeline::pass(&self.netlink, self.roots, policy, reading, &mut self.memory).await {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
                 self.passed = Some(Status::of_devices(
@@ -131,7 +162,7 @@ impl Service<'_> {
                     passed.ready,
                 ));
                 self.settled = passed.settled;
-                self.plan = passed.plan;
+                self.concern = passed.concern;
                 self.hindrance = None;
             }
             Err(ended) => {

@@ -8,6 +8,7 @@ mod message;
 #[cfg(test)]
 mod scripted;
 mod socket;
+mod watch;
 
 use std::net::IpAddr;
 
@@ -23,6 +24,7 @@ use connection::Connection;
 pub use error::{Cause, NetlinkError};
 pub use link::Link;
 use message::Message;
+pub use watch::{Change, Watch};
 
 /// A connection to the routing netlink of the network namespace that it was opened in.
 ///

@@ -11,6 +11,7 @@ mod network_manager;
 mod networkd;
 mod own_files;
 mod reload;
+mod standing;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,8 @@ use device_attributes::read::file;
 
 pub use drop_ins::{DropIn, Ours, drop_ins};
 pub use hand_over::hand_over;
-pub use own_files::{OwnFileError, OwnFiles, remove_own_files};
+pub use own_files::{OwnFileError, remove_own_files};
+pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;
 use crate::roots::Roots;

@@ -21,7 +21,7 @@ const LIST: &str = "dra-guest/files.json";
 /// There are two from before it is replaced until after, so that an agent that is ended between does not
 /// disown it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OwnFiles(BTreeMap<PathBuf, Vec<String>>);
+struct OwnFiles(BTreeMap<PathBuf, Vec<String>>);
 
 /// Why a file is not as it is to be.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ use device_attributes::{
     Device, DeviceIdentity, Document, InterfaceAddress, InterfaceName, MacAddress, PciAddress,
 };
 
-use crate::policy::Policy;
+use crate::policy::{Coexistence, Policy};
 
 /// What is wanted of one device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Wanted {
     pub hands_off: bool,
     /// The agent as a whole can be ready without it.
     pub optional: bool,
+    /// Who has it when a network manager is there for it.
+    pub coexistence: Coexistence,
 }
 
 impl Wanted {
@@ -53,6 +55,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
         mac_address: device.network.mac_address,
         guest_pci_address: device.guest.pci_address,
         optional: !rule.is_required(),
+        coexistence: rule.coexist.unwrap_or_default(),
         ..Wanted::default()
     };
     if !rule.is_managed() {
