@@ -75,6 +75,16 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Take back what run and apply did since the machine came up, and nothing else.
+    ///
+    /// Names, MTUs, addresses and whether an interface is up become what they were before. What
+    /// others have changed since is left, and said. Refused while the service runs, which would do it
+    /// all again.
+    Revert {
+        /// Show what would be taken back; change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Check files: attributes in any known form, or a policy (*.toml).
     Validate {
         /// The files.

@@ -53,7 +53,7 @@ mod tests {
             taken.push(start.elapsed().as_secs());
         }
         assert_eq!(taken, [0, 0, 0, 1, 2, 3]);
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         for _ in 0..4 {
             sleep_until(pace.next()).await;
             pace.take();

@@ -1,23 +1,27 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use device_attributes::read::Reading;
 use device_attributes::report::DeviceReport;
-
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
-use crate::damper::{Damper, Verdict};
+use crate::concern::Concern;
 use crate::exit::Ended;
-use crate::listing::listing;
-use crate::netlink::{Change, Netlink};
+use crate::journal::Journal;
+use crate::lock::{Lock, LockError};
+use crate::memory::Memory;
+use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
-use crate::owners::{self, Standing};
+use crate::owners::Standing;
 use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
 use crate::roots::Roots;
 use crate::{udev, verify};
+
+/// The time between two looks at duplicate address detection.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
@@ -41,8 +45,7 @@ pub async fn draft(
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let functions = plan::functions(&wanted);
-    let observation = observe(netlink, roots, &functions)
+    let observation = observe(netlink, roots, &plan::asked(&wanted))
         .await
         .map_err(Ended::failed)?;
     let plan = plan::plan(&wanted, &observation);
@@ -67,40 +70,10 @@ pub struct Passed {
     pub concern: Concern,
 }
 
-/// What a pass leaves to the next one.
-#[derive(Debug, Default)]
-pub struct Memory {
-    /// What was to be done.
-    plan: Plan,
-    damper: Damper,
-    /// Why the managers could not all be told.
-    troubles: Vec<String>,
-}
-
-/// The interfaces that a pass was about.
-#[derive(Debug, Default)]
-pub struct Concern {
-    known: BTreeSet<u32>,
-    ours: BTreeSet<u32>,
-}
-
-impl Concern {
-    /// Whether a change may have to do with a device: an interface of one, a new interface, or a rule.
-    pub fn is(&self, change: Change) -> bool {
-        let is_ours = |index: &u32| self.ours.contains(index);
-        match change {
-            Change::Link(index) => is_ours(&index) || !self.known.contains(&index),
-            Change::Address(index) => is_ours(&index),
-            Change::Route(index) => index.is_none_or(|index| is_ours(&index)),
-            Change::Rule | Change::Lost => true,
-        }
-    }
-}
-
 /// Brings the devices into the wanted state and says what became of each.
 ///
 /// Every step is told, unless the plan of the pass before was the same: what fails every half minute is
-/// no news.
+/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -110,10 +83,14 @@ pub async fn pass(
     policy: &Policy,
     reading: &Reading,
     memory: &mut Memory,
+    patience: Duration,
 ) -> Result<Passed, Ended> {
+    let _lock = lock(roots).await?;
     let draft = || draft(netlink, roots, policy, reading);
     let mut drafted = draft().await?;
-    let told = hand_over(roots, &drafted, memory).await;
+    let told = memory
+        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft().await?;
     }
@@ -123,7 +100,7 @@ pub async fn pass(
         mut plan,
     } = drafted;
     let standing = Standing::look(roots, &wanted, &observation, &plan);
-    let mut failures = held_back(&wanted, &plan, &standing, &mut memory.damper);
+    let mut failures = memory.held_back(&wanted, &plan, &standing);
     plan.transactions.retain(|transaction| {
         let mut steps = transaction.steps.iter();
         !steps.any(|step| failures.contains_key(&step.device))
@@ -137,14 +114,25 @@ pub async fn pass(
                 tracing::info!("{step}: {}", step.reason);
             }
         }
-        let applied = apply::apply(netlink, &plan.transactions).await;
+        let mut journal = open_journal(roots);
+        journal.forget_all_but(&observation);
+        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
+        if let Some(trouble) = journal.take_trouble() {
+            tracing::warn!("{trouble}");
+        }
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
                 failures.insert(place, words(failure));
             }
         }
-        let functions = plan::functions(&wanted);
-        observation = observe(netlink, roots, &functions)
+        observation = observe(netlink, roots, &plan::asked(&wanted))
+            .await
+            .map_err(Ended::failed)?;
+    }
+    let end = Instant::now() + patience;
+    while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
+        sleep(PAUSE).await;
+        observation = observe(netlink, roots, &plan::asked(&wanted))
             .await
             .map_err(Ended::failed)?;
     }
@@ -159,14 +147,7 @@ pub async fn pass(
     }
     memory.damper.retain(&wanted);
     devices.extend(reading.rejected.iter().map(verify::rejected));
-    let concern = Concern {
-        known: (observation.interfaces.iter())
-            .map(|interface| interface.index)
-            .collect(),
-        ours: (plan.devices.iter())
-            .filter_map(|device| device.interface)
-            .collect(),
-    };
+    let concern = Concern::of(&observation, &plan);
     memory.plan = plan;
     Ok(Passed {
         devices,
@@ -183,54 +164,6 @@ impl Draft {
     }
 }
 
-/// Tells the managers which interfaces are ours; true when one that runs was told, so that the
-/// interfaces may be others than before.
-async fn hand_over(roots: &Roots, draft: &Draft, memory: &mut Memory) -> bool {
-    let Draft {
-        wanted,
-        observation,
-        plan,
-    } = draft;
-    let ours = owners::ours(wanted, observation, plan);
-    let found: Vec<_> = (0..wanted.len())
-        .filter_map(|place| owners::found(place, plan, observation))
-        .collect();
-    let (told, troubles) = owners::hand_over(roots, &ours, &found).await;
-    if troubles != memory.troubles {
-        for trouble in &troubles {
-            tracing::warn!("{trouble}");
-        }
-        memory.troubles = troubles;
-    }
-    told
-}
-
-/// The devices whose steps are not made now, by their place, each with why.
-fn held_back(
-    wanted: &[Wanted],
-    plan: &Plan,
-    standing: &Standing,
-    damper: &mut Damper,
-) -> BTreeMap<usize, String> {
-    let now = Instant::now();
-    let mut held = BTreeMap::new();
-    for (place, wanted) in wanted.iter().enumerate() {
-        let mut steps = plan.steps().filter(|step| step.device == place).peekable();
-        if steps.peek().is_none() {
-            continue;
-        }
-        if standing.is_left(place) {
-            let missing = listing(steps);
-            held.insert(place, format!("not as wanted, to do would be: {missing}"));
-        } else if let Verdict::Wait(why) =
-            damper.judge(wanted, steps.map(|step| step.to_string()), now)
-        {
-            held.insert(place, why);
-        }
-    }
-    held
-}
-
 fn add_words(message: &mut String, words: &str) {
     if !words.is_empty() {
         if !message.is_empty() {
@@ -238,6 +171,27 @@ fn add_words(message: &mut String, words: &str) {
         }
         message.push_str(words);
     }
+}
+
+/// The lock that keeps another pass from what this one is at. Where the file system gives none, as
+/// in a full `/run`, a device is not left without configuration for it.
+async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
+    match Lock::for_pass(roots).await {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error @ LockError::Held(_)) => Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// The same holds of the journal.
+fn open_journal(roots: &Roots) -> Journal {
+    Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: revert will lack what is done now");
+        Journal::nowhere()
+    })
 }
 
 fn words(failure: &Failure) -> String {

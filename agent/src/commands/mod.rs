@@ -4,6 +4,7 @@ mod apply;
 mod check;
 mod inspect;
 mod plan;
+mod revert;
 mod run;
 mod status;
 mod validate;
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
         Command::Inspect { json } => once(inspect::inspect(&roots, json)),
+        Command::Revert { dry_run } => once(revert::revert(&roots, dry_run)),
         Command::Validate { files } => validate::validate(&files),
     }
 }

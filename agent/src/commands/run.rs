@@ -8,15 +8,18 @@ use tokio::time::{Instant, sleep_until};
 
 use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
-use crate::end_signal::EndSignal;
+use crate::concern::Concern;
 use crate::exit::{Ended, Exit};
+use crate::lock::{Lock, LockError};
+use crate::memory::Memory;
 use crate::netlink::{Netlink, Watch};
 use crate::pace::Pace;
-use crate::pipeline::{self, Concern, Memory};
+use crate::pipeline;
 use crate::policy::Policy;
 use crate::report::Status;
 use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
+use crate::signals::{Signals, Wish};
 use crate::source::{self, LoadError, Loaded, Places};
 
 /// How many passes may follow one another at once on what the kernel announces, and how often there is
@@ -28,9 +31,19 @@ const PASS_EVERY: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
+    let _lock = match Lock::for_service(roots, true).await {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held(_)) => return Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            None
+        }
+    };
     let mut service = Service {
         roots,
         policy: load_policy(roots)?,
+        is_policy_new: false,
+        policy_problem: None,
         netlink: connect()?,
         loaded: None,
         passed: None,
@@ -41,7 +54,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         told: None,
         unwritten: None,
     };
-    let end = EndSignal::new()?;
+    let signals = Signals::new()?;
     // Before the first look, so that nothing is missed after it.
     let mut announcements = Watch::open().map_err(Ended::failed)?;
     let (account, reported) = watch::channel(Account::default());
@@ -52,10 +65,16 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
     let mut pace = Pace::new(PASSES, PASS_EVERY);
     let mut pause = POLL;
     let mut retry_at = Instant::now();
+    // Whether something was announced that no pass has answered yet.
     let mut changed = false;
     loop {
         let retry = Instant::now() >= retry_at;
-        if service.turn(places, retry, changed).await {
+        let answer = changed && Instant::now() >= pace.next();
+        if answer {
+            pace.take();
+            changed = false;
+        }
+        if service.turn(places, retry, answer).await {
             service.tell(&account);
             pause = POLL;
             retry_at = Instant::now() + pause;
@@ -63,33 +82,33 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
             pause = (pause * 2).min(RETRY_MOST);
             retry_at = Instant::now() + pause;
         }
-        let next_look = Instant::now() + POLL;
+        let now = Instant::now();
         let may_pass = pace.next();
-        changed = tokio::select! {
-            () = sleep_until(next_look.min(retry_at)) => false,
-            () = end.arrived() => break,
-            heard = heard(&mut announcements, &service.concern, may_pass) => heard?,
+        let wake = if changed {
+            may_pass.max(now)
+        } else {
+            retry_at.min(now + POLL)
         };
-        if changed {
-            pace.take();
+        tokio::select! {
+            () = sleep_until(wake) => {}
+            heard = announcements.heard(|change| service.concern.is(change)), if !changed => {
+                heard.map_err(|error| {
+                    Ended::failed(format!("cannot hear what changes by netlink: {error}"))
+                })?;
+                changed = true;
+            }
+            wish = signals.next() => match wish {
+                Wish::End => break,
+                Wish::Reload => {
+                    service.reload();
+                    retry_at = now;
+                }
+            },
         }
     }
     notify(&[NotifyState::Stopping]);
     reporting.abort();
     Ok(Exit::Done)
-}
-
-/// Waits for what concerns a device, and then until another pass may be made.
-async fn heard(
-    announcements: &mut Watch,
-    concern: &Concern,
-    may_pass: Instant,
-) -> Result<bool, Ended> {
-    let heard = announcements.heard(|change| concern.is(change)).await;
-    heard
-        .map_err(|error| Ended::failed(format!("cannot hear what changes by netlink: {error}")))?;
-    sleep_until(may_pass).await;
-    Ok(true)
 }
 
 /// What a look at the source says.
@@ -107,6 +126,10 @@ enum Look {
 struct Service<'a> {
     roots: &'a Roots,
     policy: Policy,
+    /// Whether no pass was made with it yet.
+    is_policy_new: bool,
+    /// Why the policy that was to replace it cannot be used.
+    policy_problem: Option<String>,
     netlink: Netlink,
     /// The last attributes that could be used.
     loaded: Option<Loaded>,
@@ -146,13 +169,25 @@ impl Service<'_> {
     fn is_pass_due(&self) -> bool {
         let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
         let is_ready = self.passed.as_ref().is_some_and(all_ready);
-        self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
+        let is_open = !is_ready || !self.settled || self.hindrance.is_some();
+        self.loaded.is_some() && (is_open || self.is_policy_new)
     }
 
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &mut self.memory).await {
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &mut self.memory,
+            patience,
+        )
+        .await
+        {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
                 self.passed = Some(Status::of_devices(
@@ -164,6 +199,7 @@ impl Service<'_> {
                 self.settled = passed.settled;
                 self.concern = passed.concern;
                 self.hindrance = None;
+                self.is_policy_new = false;
             }
             Err(ended) => {
                 self.hindrance = Some(ended.message);
@@ -185,9 +221,30 @@ impl Service<'_> {
         status.ready &= self.hindrance.is_none();
         status.problem = match look {
             Look::Problem(problem) => Some(problem),
-            Look::News | Look::Nothing => self.hindrance.clone(),
+            Look::News | Look::Nothing => {
+                let problem = self.hindrance.as_ref().or(self.policy_problem.as_ref());
+                problem.cloned()
+            }
         };
         status
+    }
+
+    /// Reads the policy again. As a file of attributes that breaks, one with a mistake does not take
+    /// back what was applied: the last good one stays in force.
+    fn reload(&mut self) {
+        match load_policy(self.roots) {
+            Ok(policy) => {
+                tracing::info!("the policy was read again");
+                self.policy = policy;
+                self.is_policy_new = true;
+                self.policy_problem = None;
+            }
+            Err(ended) => {
+                tracing::error!("{}", ended.message);
+                let message = format!("the policy of before is in force: {}", ended.message);
+                self.policy_problem = Some(message);
+            }
+        }
     }
 
     /// A full `/run` keeps no device from being configured; the file is tried again at each turn.

@@ -1,5 +1,6 @@
 //! Handing the guest's interfaces over to the agent.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -27,26 +28,46 @@ pub async fn hand_over(
     let files: Vec<DropIn> = drop_ins(ours);
     let synced = own_files::sync(roots, &files);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
-    let mut told = false;
-    for (manager, extension, is_running) in [
-        (
-            Manager::Networkd,
-            "network",
-            networkd::is_running as fn(&Roots) -> bool,
-        ),
-        (Manager::NetworkManager, "conf", network_manager::is_running),
-    ] {
-        let concerned = (synced.changed.iter())
-            .any(|path| path.extension().is_some_and(|end| end == extension));
-        if concerned && is_running(roots) {
-            told = true;
-            troubles.extend(reload::reload(manager).await.err());
-        }
-    }
+    let told = tell(roots, &synced.changed, &mut troubles).await;
     if told {
         wait_until_let_go(roots, interfaces).await;
     }
     (told, troubles)
+}
+
+/// Takes back what the managers were told: removes the agent's files and has those that run read again.
+///
+/// Gives back what went wrong, in sentences.
+pub async fn take_back(roots: &Roots) -> Vec<String> {
+    let (removed, errors) = own_files::remove_own_files(roots);
+    let mut troubles: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    tell(roots, &removed, &mut troubles).await;
+    troubles
+}
+
+/// Has the managers that run read their configuration again, where a file of it changed.
+async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) -> bool {
+    let has = |extension: &str| {
+        let mut ends = changed.iter().filter_map(|path| path.extension());
+        ends.any(|end| end == extension)
+    };
+    let mut told = false;
+    for (manager, is_concerned) in [
+        (
+            Manager::Networkd,
+            has("network") && networkd::is_running(roots),
+        ),
+        (
+            Manager::NetworkManager,
+            has("conf") && network_manager::is_running(roots),
+        ),
+    ] {
+        if is_concerned {
+            told = true;
+            troubles.extend(reload::reload(manager).await.err());
+        }
+    }
+    told
 }
 
 /// Who does not let go is told by the look at the owners that follows.

@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 use device_attributes::read::file;
 
 pub use drop_ins::{DropIn, Ours, drop_ins};
-pub use hand_over::hand_over;
-pub use own_files::{OwnFileError, remove_own_files};
+pub use hand_over::{hand_over, take_back};
 pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::DropIn;
-use crate::report::status::replace;
 use crate::roots::Roots;
+use crate::state_directory::replace;
 
 /// The list, below `/run`.
 const LIST: &str = "dra-guest/files.json";
@@ -25,7 +25,7 @@ struct OwnFiles(BTreeMap<PathBuf, Vec<String>>);
 
 /// Why a file is not as it is to be.
 #[derive(Debug, thiserror::Error)]
-pub enum OwnFileError {
+pub(super) enum OwnFileError {
     /// The operating system refuses.
     #[error("cannot write {}: {error}", .path.display())]
     Write {
@@ -68,9 +68,10 @@ impl OwnFiles {
         match fs::read(roots.run.join(path)) {
             Ok(bytes) => {
                 let digest = digest(&bytes);
-                match self.0.get(path).is_some_and(|ours| ours.contains(&digest)) {
-                    true => Place::Ours(digest),
-                    false => Place::Foreign,
+                if self.has(path, &digest) {
+                    Place::Ours(digest)
+                } else {
+                    Place::Foreign
                 }
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Place::Free,
@@ -133,7 +134,7 @@ pub(super) fn sync(roots: &Roots, wanted: &[DropIn]) -> Synced {
 /// Removes every file that the agent wrote and nobody has changed since, and the list.
 ///
 /// Gives back what was removed, below `/run`, and what was not.
-pub fn remove_own_files(roots: &Roots) -> (Vec<PathBuf>, Vec<OwnFileError>) {
+pub(super) fn remove_own_files(roots: &Roots) -> (Vec<PathBuf>, Vec<OwnFileError>) {
     let known = OwnFiles::load(roots);
     let mut synced = Synced::default();
     for path in known.0.keys() {

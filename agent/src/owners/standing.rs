@@ -27,7 +27,10 @@ impl Standing {
             .enumerate()
             .map(|(place, wanted)| match found(place, plan, observation) {
                 Some(interface) if !wanted.hands_off => {
-                    let name = wanted.name.as_ref().map(|name| name.as_str());
+                    let name = wanted
+                        .name
+                        .as_ref()
+                        .map(device_attributes::InterfaceName::as_str);
                     managers.owners_of(interface, name)
                 }
                 _ => Vec::new(),

@@ -36,7 +36,7 @@ pub fn identify<'a>(wanted: &Wanted, observation: &'a Observation) -> Result<Fou
         }),
         (Some(mac), None) => by_mac_alone(mac, observation),
         (None, Some(address)) => by_function_alone(wanted, address, observation),
-        (Some(mac), Some(address)) => by_both(mac, address, observation),
+        (Some(mac), Some(address)) => by_both(wanted, mac, address, observation),
     }
 }
 
@@ -100,11 +100,12 @@ fn without_interface<'a>(
     }
 }
 
-fn by_both(
+fn by_both<'a>(
+    wanted: &Wanted,
     mac: MacAddress,
     address: PciAddress,
-    observation: &Observation,
-) -> Result<Found<'_>, Problem> {
+    observation: &'a Observation,
+) -> Result<Found<'a>, Problem> {
     let macs = with_mac(mac, observation);
     let on_function = on_function(address, observation);
     let both: Vec<&Interface> = macs
@@ -135,11 +136,13 @@ fn by_both(
                 names(macs)
             ),
         }),
+        // A virtual function may come with a random MAC: the policy says if it is given its own.
+        ([], [], [interface]) if wanted.set_mac => Ok(Found::Interface(interface)),
         ([], [], others) => Err(Problem {
             reason: Reason::IdentityConflict,
             message: format!(
                 "the PCI function {address} is {}, which does not have the MAC address {mac}; \
-                 nothing else has it",
+                 nothing else has it: `set-mac = true` in the policy would give it to it",
                 names(others)
             ),
         }),

@@ -49,6 +49,10 @@ fn apply_names_configures_and_reports_what_it_observed() {
                 .contains(&json!("192.0.2.5/24")),
             "{seen}"
         );
+        let env = fs::read_to_string(guest.path("run/dra-guest/devices/nic-1.vf.env")).unwrap();
+        assert!(env.contains("DRA_GUEST_INTERFACE=net1\n"), "{env}");
+        let json = fs::read(guest.path("run/dra-guest/devices/nic-1.vf.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), *seen);
         assert_eq!(guest.agent("check").code, 0);
         let said = guest.agent("status");
         assert!(

@@ -12,4 +12,5 @@ mod commands;
 mod guest;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod revert;
 mod service;
