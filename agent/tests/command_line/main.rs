@@ -14,3 +14,4 @@ mod guest;
 mod namespace;
 mod revert;
 mod service;
+mod staying;

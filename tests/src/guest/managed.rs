@@ -75,9 +75,11 @@ impl Managed {
             }
             for (path, text) in options.additions {
                 write(tree, path, text)?;
-                // NetworkManager takes no secret that others can read.
-                let mode = Permissions::from_mode(0o600);
-                fs::set_permissions(tree.join(path), mode)?;
+                // NetworkManager takes no connection that others than root can read.
+                if path.ends_with(".nmconnection") {
+                    let mode = Permissions::from_mode(0o600);
+                    fs::set_permissions(tree.join(path), mode)?;
+                }
             }
             // A boot is over when the network is online, or systemd has given up waiting.
             link(tree, "multi-user.target.wants", "network-online.target")
