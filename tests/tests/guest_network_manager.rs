@@ -139,12 +139,16 @@ fn foe(booted: &mut Managed) -> Result<()> {
         "sh -c 'while sleep 0.2; do ip link set net1 mtu 1500; done' >/dev/null 2>&1 & \
          echo $! >/run/foe",
     )?;
-    let report = booted.wait_for("igb", "ConfigurationFailed")?;
-    let message = report["message"].as_str().unwrap_or_default().to_owned();
+    let told = wait::until("the foe is told", Duration::from_secs(30), || {
+        let report = booted.device("igb")?;
+        let message = report["message"].as_str().unwrap_or_default();
+        Ok(message.contains("again and again").then_some(report))
+    });
     booted.guest.stdout_of("kill $(cat /run/foe)")?;
+    let report = told?;
+    let message = report["message"].as_str().unwrap_or_default();
     ensure!(
-        message.contains("again and again")
-            && message.contains("set the MTU of net1 from 1500 to 9000"),
+        message.contains("set the MTU of net1 from 1500 to 9000"),
         "{report}"
     );
     wait::until("the MTU is right again", Duration::from_secs(40), || {
@@ -158,7 +162,9 @@ fn handed_over_late(booted: &mut Managed) -> Result<()> {
     booted.guest.stdout_of(
         "sed -i /coexist/d /etc/dra-guest/agent.toml && systemctl restart dra-guest-agent.service",
     )?;
-    booted.wait_for("left", "Configured")?;
+    let report = booted.wait_for("left", "Configured")?;
+    let journal = booted.guest.stdout_of("journalctl --boot --no-pager --output=cat --unit=dra-guest-agent.service | tail -n 20; cat /run/NetworkManager/devices/*; journalctl --boot --no-pager --output=cat --unit=NetworkManager.service | tail -n 30")?;
+    eprintln!("{report}\n{journal}");
     let list = booted
         .guest
         .stdout_of("nmcli --terse --fields DEVICE,STATE device")?;

@@ -23,6 +23,10 @@ const POLICY: &str = r#"
 mtu = 9000
 
 [[device]]
+request = "igb"
+source-routing = true
+
+[[device]]
 request = "virtio"
 mtu = 1480
 
@@ -150,6 +154,9 @@ fn nics_stay(booted: &mut Managed) -> Result<()> {
     booted.expect_shown("net1", &["mtu 9000", NIC_MAC, "192.0.2.5/24"])?;
     booted.expect_shown("net2", &["mtu 9000", E1000E_MAC, "192.0.2.6/24"])?;
     booted.expect_shown("net3", &["mtu 1480", VIRTIO_MAC, "2001:db8::7/64"])?;
+    // networkd takes rules that it does not know away when it configures its first interface.
+    let rules = booted.guest.stdout_of("ip rule")?;
+    ensure!(rules.contains("from 192.0.2.5"), "{rules}");
     for device in ["igb", "e1000e", "virtio"] {
         let report = booted.device(device)?;
         ensure!(report["reason"] == "Configured", "{report}");
@@ -209,7 +216,19 @@ fn virtual_function(booted: &mut Managed) -> Result<()> {
         .stdout_of("echo 1 >/sys/bus/pci/devices/0000:81:00.0/sriov_numvfs")?;
     let report = booted.wait_for("igbvf", "Configured")?;
     ensure!(report["guestPciAddress"] == VF_ADDRESS, "{report}");
-    booted.expect_shown("vf1", &["mtu 1450", "192.0.2.9/24"])
+    // It had networkd's attention first, and its MAC address was not known before: networkd lets go.
+    std::thread::sleep(Duration::from_secs(5));
+    booted.expect_shown("vf1", &["mtu 1450", "192.0.2.9/24"])?;
+    let list = booted
+        .guest
+        .stdout_of("networkctl list --no-legend --no-pager vf1")?;
+    ensure!(list.contains("unmanaged"), "{list}");
+    let report = booted.device("igbvf")?;
+    ensure!(
+        report["reason"] == "Configured" && report["message"] == "",
+        "{report}"
+    );
+    Ok(())
 }
 
 fn nothing_damped(booted: &mut Managed) -> Result<()> {

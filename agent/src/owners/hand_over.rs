@@ -31,6 +31,13 @@ pub async fn hand_over(
     let told = tell(roots, &synced.changed, &mut troubles).await;
     if told {
         wait_until_let_go(roots, interfaces).await;
+        // What a `[device]` section says counts for NetworkManager when it meets the device, not later.
+        for interface in interfaces {
+            if network_manager::owner(roots, interface).is_some() {
+                troubles.extend(reload::disown(&interface.name).await.err());
+            }
+        }
+        wait_until_let_go(roots, interfaces).await;
     }
     (told, troubles)
 }

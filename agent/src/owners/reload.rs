@@ -8,6 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use super::Manager;
 
+const NMCLI: &str = "/usr/bin/nmcli";
+
 /// How long a manager may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -18,12 +20,20 @@ pub(super) async fn reload(manager: Manager) -> Result<(), String> {
         // `networkctl(1)`: reconfigures the interfaces for which another file counts now, no others.
         Manager::Networkd => ("/usr/bin/networkctl", &["reload"]),
         // `nmcli(1)`: reads NetworkManager.conf and its directories again, no connections.
-        Manager::NetworkManager => ("/usr/bin/nmcli", &["general", "reload", "conf"]),
+        Manager::NetworkManager => (NMCLI, &["general", "reload", "conf"]),
         Manager::Ifupdown => return Ok(()),
     };
     run(Path::new(program), arguments)
         .await
         .map_err(|why| format!("{manager} was not told to read its configuration again: {why}"))
+}
+
+/// Tells `NetworkManager` to let go of an interface that it has already, until it starts anew.
+pub(super) async fn disown(interface: &str) -> Result<(), String> {
+    let arguments = ["device", "set", "ifname", interface, "managed", "no"];
+    run(Path::new(NMCLI), &arguments)
+        .await
+        .map_err(|why| format!("NetworkManager was not told to let go of {interface}: {why}"))
 }
 
 async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {

@@ -239,6 +239,24 @@ fn a_manager_that_is_about_to_start_is_told_by_its_configuration() {
         );
         assert!(message().contains("15-cloud-init-x.network, by cloud-init)"));
         put(
+            "run/systemd/network/10-netplan-x.network",
+            "[Match]\nMACAddress=02:00:00:00:01:01\n",
+        );
+        assert!(message().contains("10-netplan-x.network, by netplan)"));
+        // NetworkManager wants every interface until it has said otherwise.
+        put(
+            "etc/systemd/system/multi-user.target.wants/NetworkManager.service",
+            "",
+        );
+        let wanted = message();
+        assert!(
+            wanted.contains("by netplan), NetworkManager, as"),
+            "{wanted}"
+        );
+        let enabled = "etc/systemd/system/multi-user.target.wants/NetworkManager.service";
+        std::fs::remove_file(guest.path(enabled)).unwrap();
+        std::fs::remove_file(guest.path("run/systemd/network/10-netplan-x.network")).unwrap();
+        put(
             "run/systemd/network/11-c.network",
             "[Match]\nName=!lo\n[Link]\nUnmanaged=yes\n",
         );
