@@ -77,9 +77,9 @@ pub enum Command {
     },
     /// Take back what run and apply did since the machine came up, and nothing else.
     ///
-    /// Names, MTUs, addresses and whether an interface is up become what they were before. What
-    /// others have changed since is left, and said. Refused while the service runs, which would do it
-    /// all again.
+    /// Names, MAC addresses, MTUs, sysctls, addresses, routes, rules and whether an interface is up
+    /// become what they were before. What others have changed since is left, and said. Refused while
+    /// the service runs, which would do it all again.
     Revert {
         /// Show what would be taken back; change nothing.
         #[arg(long)]

@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
+use crate::plan::reversal::reversal;
 use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
 use crate::roots::Roots;
@@ -115,7 +116,8 @@ pub async fn pass(
             }
         }
         let mut journal = open_journal(roots);
-        journal.forget_all_but(&observation);
+        let taken_back = reversal(journal.ledger(), &observation);
+        journal.forget_all_but(&taken_back.open);
         let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
         if let Some(trouble) = journal.take_trouble() {
             tracing::warn!("{trouble}");

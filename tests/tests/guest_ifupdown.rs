@@ -1,6 +1,6 @@
 //! A Debian guest where `ifupdown`, which cannot be told to leave a NIC, wants two that the attributes
 //! name.
-#![allow(missing_docs)]
+#![allow(clippy::indexing_slicing, missing_docs)]
 
 use std::process::ExitCode;
 

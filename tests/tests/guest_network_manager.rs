@@ -1,5 +1,5 @@
 //! A Debian guest where `NetworkManager` wants the NIC that the attributes name.
-#![allow(missing_docs)]
+#![allow(clippy::indexing_slicing, missing_docs)]
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! A Debian guest where systemd-networkd, cloud-init, `.link` files and udev rules want the NICs that
 //! the attributes name, and where NICs come and go.
-#![allow(missing_docs)]
+#![allow(clippy::indexing_slicing, missing_docs)]
 
 use std::process::ExitCode;
 use std::time::Duration;

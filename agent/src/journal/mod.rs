@@ -13,7 +13,6 @@
 
 mod ledger;
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -23,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub use ledger::{Entry, Ledger, Thing};
 
-use crate::observe::Observation;
 use crate::plan::Step;
 use crate::report::relay::boot_id;
 use crate::roots::Roots;
@@ -126,12 +124,10 @@ impl Journal {
         }
     }
 
-    /// Forgets interfaces that are gone: their changes went with them.
-    pub fn forget_all_but(&mut self, observation: &Observation) {
-        let interfaces = observation.interfaces.iter();
-        let indices: BTreeSet<u32> = interfaces.map(|interface| interface.index).collect();
-        self.ledger
-            .retain(|thing| indices.contains(&thing.interface()));
+    /// Forgets what is as it was before the agent: a route that came and went, an interface that is
+    /// gone. The file loses it when it is rewritten.
+    pub fn forget_all_but(&mut self, open: &[Thing]) {
+        self.ledger.retain(|thing| open.contains(thing));
     }
 
     /// What the agent changed and has not changed back.

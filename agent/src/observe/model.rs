@@ -32,6 +32,15 @@ pub struct Observation {
     pub rp_filter_of_all: Option<u32>,
 }
 
+impl Observation {
+    /// The interface of an index.
+    pub fn interface(&self, index: u32) -> Option<&Interface> {
+        self.interfaces
+            .iter()
+            .find(|interface| interface.index == index)
+    }
+}
+
 /// One network interface, as the kernel describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -73,8 +73,8 @@ fn obstacle(
     }
     with_other_prefix(address, draft).map(|other| {
         format!(
-            "{name} cannot have the address {address}: it has {other}, which somebody else gave it, \
-             and an IPv6 address only once"
+            "{name} cannot have the address {address}: it has {other}, which stays, and the kernel \
+             takes an IPv6 address only once"
         )
     })
 }

@@ -25,10 +25,10 @@ pub(super) fn configuration(draft: &mut Draft<'_>, names: &Names<'_>) {
 
 /// Only where the policy says so does a device have another one: else it would not have been found.
 fn mac_address(draft: &mut Draft<'_>) {
-    let (Some(from), Some(to)) = (draft.interface.mac_address, draft.wanted.mac_address) else {
+    let (Some(from), Some(to)) = (draft.interface.mac_address, draft.given_mac) else {
         return;
     };
-    if draft.wanted.set_mac && from != to {
+    if from != to {
         let action = Action::SetMacAddress { from, to };
         let reason = "it was found by its PCI address, and its MAC address is another";
         draft.step(action, "set-mac", reason);

@@ -1,6 +1,7 @@
 //! What one interface needs beside its name, while it is put together: its steps so far, and what
 //! stands in the way.
 
+use device_attributes::MacAddress;
 use device_attributes::report::Reason;
 
 use super::{Action, Problem, Step, Wanted};
@@ -15,6 +16,8 @@ pub(super) struct Draft<'a> {
     pub observation: &'a Observation,
     /// The name that the interface has by then.
     pub name: &'a str,
+    /// The MAC address that the policy gives it, where it does.
+    pub given_mac: Option<MacAddress>,
     /// Why it can have no IPv6; nothing when it can.
     pub without_ipv6: Option<String>,
     pub steps: Vec<Step>,

@@ -3,6 +3,7 @@
 mod addresses;
 mod configuration;
 mod draft;
+mod given_macs;
 mod identity;
 mod mtu;
 mod names;
@@ -20,11 +21,12 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
 use serde::{Deserialize, Serialize};
 
-pub use identity::{Found, identify};
 pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
 use draft::Draft;
+use given_macs::GivenMacs;
+use identity::{Found, identify};
 use names::{Names, name_after};
 
 use crate::listing::listing;
@@ -84,12 +86,13 @@ impl Plan {
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
     let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    let given = GivenMacs::of(wanted, observation);
     for (place, wanted) in wanted.iter().enumerate() {
         let mut device = PlannedDevice {
             identity: wanted.identity.clone(),
             ..PlannedDevice::default()
         };
-        match identify(wanted, observation) {
+        match identify(wanted, &given, observation) {
             Ok(Found::Interface(interface)) => {
                 device.interface = Some(interface.index);
                 device.pci_address = interface.pci_address;
@@ -127,6 +130,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
             interface,
             observation,
             name,
+            given_mac: wanted.mac_address.filter(|mac| given.has(interface, *mac)),
             without_ipv6: None,
             steps: Vec::new(),
             problems: Vec::new(),

@@ -74,9 +74,10 @@ fn plan_changes_nothing_and_names_what_apply_will_do() {
         assert_eq!(said.code, 0, "{}", said.stderr);
         assert_eq!(
             said.stdout,
-            "1. rename eth0 to net1: its name is to be net1 [nic-1/vf (d1)]\n\
+            "1. rename eth0 to net1: its name is to be net1 (attribute network.interfaceName) [nic-1/vf (d1)]\n\
              2. set net1 up: it is down [nic-1/vf (d1)]\n\
-             3. add 192.0.2.5/24 to net1: it does not have this address [nic-1/vf (d1)]\n"
+             3. add 192.0.2.5/24 to net1: it does not have this address (attribute network.ipAddresses) \
+             [nic-1/vf (d1)]\n"
         );
         let json: Value = serde_json::from_str(&guest.agent("plan --json").stdout).unwrap();
         assert_eq!(json["transactions"].as_array().unwrap().len(), 2);

@@ -13,5 +13,6 @@ mod guest;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod revert;
+mod routing;
 mod service;
 mod staying;

@@ -26,7 +26,29 @@ fn three_devices(guest: &Guest) {
         device(2, "eth1", &["192.0.2.6/24", "2001:db8::6/64"]),
         device(3, "net3", &["192.0.2.7/24", "2001:db8::7/64"])
     ]));
-    guest.policy("[[device]]\nclaim = \"nic-[!x]*\"\nmtu = 1300\n[[device]]\nmtu = 1400\n");
+    guest.policy(
+        r#"
+[[device]]
+mtu = 1400
+rp-filter = "loose"
+accept-ra = "never"
+
+[[device]]
+claim = "nic-3"
+alternative-names = ["eth3", "storage"]
+source-routing = true
+routes = [
+  {to = "198.18.0.0/15", via = "192.0.2.1", metric = 50},
+  {to = "203.0.113.0/24", via = "198.51.100.1", on-link = true, table = 77},
+  {to = "2001:db8:1::/48", via = "2001:db8::1"},
+  {to = "10.0.0.0/8", type = "unreachable"},
+]
+rules = [
+  {from = "198.18.0.0/15", table = 77, priority = 900},
+  {fwmark = "0x10/0xff", table = 77, priority = 901},
+]
+"#,
+    );
 }
 
 fn reverted(guest: &Guest) {
@@ -188,8 +210,8 @@ fn what_others_changed_is_left_and_told() {
         assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
         for told in [
             "! theirs stays up: it has 198.51.100.9/24 of others",
-            "! theirs keeps its MTU of 1300: others set it, after it was set from 1500 to 1400",
-            "! theirs keeps its name: others gave it that, after it was renamed from eth0 to net1",
+            "! theirs keeps its MTU 1300: others set it, after it was set from 1500 to 1400",
+            "! theirs keeps its name theirs: others set it, after it was set from eth0 to net1",
         ] {
             assert!(said.stdout.contains(told), "{}", said.stdout);
         }

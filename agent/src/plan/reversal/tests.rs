@@ -1,6 +1,8 @@
 //! What is taken back, and what is left to others.
 
 use super::*;
+use crate::plan::Action;
+use crate::routing::Route;
 
 fn step(interface: u32, name: &str, action: Action) -> Step {
     Step {
@@ -114,6 +116,59 @@ fn a_step_that_was_begun_and_not_made_is_taken_back_as_one_that_was_made() {
 }
 
 #[test]
+fn an_old_name_that_was_kept_as_an_alternative_one_is_taken_back() {
+    let alternative = "eth0".to_owned();
+    let steps = [
+        rename(3, "eth0", "net1"),
+        step(3, "net1", Action::AddAlternativeName { alternative }),
+    ];
+    let mut guest = guest(&["net1"], &[]);
+    guest.interfaces[0]
+        .alternative_names
+        .push("eth0".to_owned());
+    let (done, left) = words(&steps, &guest);
+    assert_eq!(
+        done,
+        [
+            "take the alternative name eth0 from net1 again",
+            "rename net1 to eth0"
+        ]
+    );
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn a_route_is_taken_back_as_the_kernel_has_it_and_others_of_its_kind_stay() {
+    let route = |metric: u32, protocol: u8| -> Route {
+        serde_json::from_value(serde_json::json!({
+            "destination": "2001:db8:1::/48", "interface": 3, "gateway": "2001:db8::1",
+            "metric": metric, "protocol": protocol
+        }))
+        .unwrap()
+    };
+    let own = crate::routing::PROTOCOL;
+    let route_step = step(
+        3,
+        "net1",
+        Action::AddRoute {
+            route: route(0, own),
+        },
+    );
+    let mut guest = guest(&["net1"], &[]);
+    guest.routes = vec![route(1024, 4), route(50, own)];
+    assert_eq!(
+        words(std::slice::from_ref(&route_step), &guest),
+        (vec![], vec![])
+    );
+    guest.routes.push(route(1024, own));
+    let (done, _) = words(&[route_step], &guest);
+    assert!(
+        done.len() == 1 && done[0].contains("metric 1024"),
+        "{done:?}"
+    );
+}
+
+#[test]
 fn names_that_changed_places_change_back() {
     let swap = [
         rename(3, "eth0", "dra3"),
@@ -139,13 +194,13 @@ fn what_others_changed_since_is_left_and_told() {
             vec![rename(3, "eth0", "net1")],
             ["theirs"],
             &[][..],
-            "others gave it that",
+            "theirs keeps its name theirs: others set it, after it was set from eth0 to net1",
         ),
         (
             vec![mtu(1500, 9000)],
             ["net1"],
             &[],
-            "keeps its MTU of 1400: others set it",
+            "keeps its MTU 1400: others set it",
         ),
         (
             vec![up(), add("192.0.2.5/24")],
