@@ -90,6 +90,7 @@ fn main() -> ExitCode {
                 "a_device_is_handed_over_while_the_manager_runs",
                 handed_over_late,
             ),
+            ("revert_gives_the_nics_back", reverted),
         ],
     )
 }
@@ -162,13 +163,25 @@ fn handed_over_late(booted: &mut Managed) -> Result<()> {
     booted.guest.stdout_of(
         "sed -i /coexist/d /etc/dra-guest/agent.toml && systemctl restart dra-guest-agent.service",
     )?;
-    let report = booted.wait_for("left", "Configured")?;
-    let journal = booted.guest.stdout_of("journalctl --boot --no-pager --output=cat --unit=dra-guest-agent.service | tail -n 20; cat /run/NetworkManager/devices/*; journalctl --boot --no-pager --output=cat --unit=NetworkManager.service | tail -n 30")?;
-    eprintln!("{report}\n{journal}");
+    booted.wait_for("left", "Configured")?;
     let list = booted
         .guest
         .stdout_of("nmcli --terse --fields DEVICE,STATE device")?;
     ensure!(list.lines().any(|line| line == "net2:unmanaged"), "{list}");
     std::thread::sleep(Duration::from_secs(3));
     booted.expect_shown("net2", &["mtu 1450", LEFT_MAC])
+}
+
+/// `NetworkManager` gets back what it had.
+fn reverted(booted: &mut Managed) -> Result<()> {
+    booted
+        .guest
+        .stdout_of("systemctl stop dra-guest-agent.service && dra-guest-agent revert")?;
+    let list = booted.guest.stdout_of(
+        "ls /run/systemd/network /run/NetworkManager/conf.d; \
+         nmcli --terse --fields DEVICE,STATE device",
+    )?;
+    ensure!(!list.contains("dra-guest"), "{list}");
+    ensure!(!list.contains("unmanaged"), "{list}");
+    Ok(())
 }

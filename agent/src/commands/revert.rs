@@ -30,12 +30,13 @@ pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> 
         tracing::warn!("{trouble}");
     }
     // What is as it was needs no line any more; the rest can be tried again.
-    let after = reversal(journal.ledger(), &look(&netlink, roots).await?);
+    let observation = look(&netlink, roots).await?;
+    let after = reversal(journal.ledger(), &observation);
     journal
         .retain(|thing| after.open.contains(thing))
         .map_err(Ended::failed)?;
-    // Before the devices' reports, the managers' own: they may have the interfaces back now.
-    failed.extend(owners::take_back(roots).await);
+    // The managers may have the interfaces back now.
+    failed.extend(owners::take_back(roots, &observation.interfaces).await);
     Status::remove(roots).map_err(Ended::failed)?;
     print(for_people(&planned))?;
     failed.extend(planned.left);

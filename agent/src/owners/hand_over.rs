@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    DropIn, Manager, Managers, Ours, drop_ins, network_manager, networkd, own_files, reload,
+    DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
+    reload,
 };
 use crate::observe::Interface;
 use crate::roots::Roots;
@@ -34,7 +35,8 @@ pub async fn hand_over(
         // What a `[device]` section says counts for NetworkManager when it meets the device, not later.
         for interface in interfaces {
             if network_manager::owner(roots, interface).is_some() {
-                troubles.extend(reload::disown(&interface.name).await.err());
+                troubles.extend(disowned::add(roots, interface.index).err());
+                troubles.extend(reload::manage(&interface.name, false).await.err());
             }
         }
         wait_until_let_go(roots, interfaces).await;
@@ -44,11 +46,20 @@ pub async fn hand_over(
 
 /// Takes back what the managers were told: removes the agent's files and has those that run read again.
 ///
-/// Gives back what went wrong, in sentences.
-pub async fn take_back(roots: &Roots) -> Vec<String> {
+/// `interfaces` are those that are there. Gives back what went wrong, in sentences.
+pub async fn take_back(roots: &Roots, interfaces: &[Interface]) -> Vec<String> {
     let (removed, errors) = own_files::remove_own_files(roots);
     let mut troubles: Vec<String> = errors.iter().map(ToString::to_string).collect();
     tell(roots, &removed, &mut troubles).await;
+    let indices = disowned::load(roots);
+    for interface in interfaces {
+        if indices.contains(&interface.index) {
+            troubles.extend(reload::manage(&interface.name, true).await.err());
+        }
+    }
+    if !indices.is_empty() {
+        troubles.extend(disowned::clear(roots).err());
+    }
     troubles
 }
 

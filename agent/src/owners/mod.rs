@@ -3,6 +3,7 @@
 //! `systemd-networkd`, `NetworkManager` and `ifupdown` are the programs that do; `cloud-init` and
 //! `netplan` write configuration for them, which is told by the names of their files.
 
+mod disowned;
 mod drop_ins;
 mod hand_over;
 mod ifupdown;

@@ -28,12 +28,18 @@ pub(super) async fn reload(manager: Manager) -> Result<(), String> {
         .map_err(|why| format!("{manager} was not told to read its configuration again: {why}"))
 }
 
-/// Tells `NetworkManager` to let go of an interface that it has already, until it starts anew.
-pub(super) async fn disown(interface: &str) -> Result<(), String> {
-    let arguments = ["device", "set", "ifname", interface, "managed", "no"];
+/// Tells `NetworkManager` to let go of an interface that it has already, or that it may have it again;
+/// that holds until it starts anew.
+pub(super) async fn manage(interface: &str, managed: bool) -> Result<(), String> {
+    let (word, what) = if managed {
+        ("yes", "that it may have")
+    } else {
+        ("no", "to let go of")
+    };
+    let arguments = ["device", "set", "ifname", interface, "managed", word];
     run(Path::new(NMCLI), &arguments)
         .await
-        .map_err(|why| format!("NetworkManager was not told to let go of {interface}: {why}"))
+        .map_err(|why| format!("NetworkManager was not told {what} {interface}: {why}"))
 }
 
 async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
