@@ -19,6 +19,8 @@ pub struct Memory {
     pub(crate) plan: Plan,
     /// What was done, and how often.
     pub(crate) damper: Damper,
+    /// Whether a manager had an interface all the same that was handed over.
+    is_doubtful: bool,
     /// Why the managers could not all be told.
     troubles: Vec<String>,
 }
@@ -41,7 +43,7 @@ impl Memory {
             })
             .filter_map(|place| owners::found(place, plan, observation))
             .collect();
-        let (told, troubles) = owners::hand_over(roots, &ours, &found).await;
+        let (told, troubles) = owners::hand_over(roots, &ours, &found, self.is_doubtful).await;
         if troubles != self.troubles {
             for trouble in &troubles {
                 tracing::warn!("{trouble}");
@@ -58,6 +60,7 @@ impl Memory {
         plan: &Plan,
         standing: &Standing,
     ) -> BTreeMap<usize, String> {
+        self.is_doubtful = standing.is_contested();
         let now = Instant::now();
         let mut held = BTreeMap::new();
         for (place, wanted) in wanted.iter().enumerate() {

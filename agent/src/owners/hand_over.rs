@@ -18,6 +18,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells every manager and udev which interfaces the agent configures, `ours`, and waits until those
 /// that run have let `interfaces` go. Nothing is done where they know already.
+/// `is_doubtful`: one has an interface all the same, so that every file is looked at.
 ///
 /// Gives back whether a manager that runs was told, so that the interfaces may be others than before,
 /// and what went wrong, in sentences.
@@ -25,9 +26,10 @@ pub async fn hand_over(
     roots: &Roots,
     ours: &[Ours],
     interfaces: &[&Interface],
+    is_doubtful: bool,
 ) -> (bool, Vec<String>) {
     let files: Vec<DropIn> = drop_ins(ours);
-    let synced = own_files::sync(roots, &files);
+    let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
     let told = tell(roots, &synced.changed, &mut troubles).await;
     if told {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Managers, Ours, Owner};
+use super::{Manager, Managers, Ours, Owner};
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 use crate::plan::{Plan, Wanted};
@@ -51,6 +51,15 @@ impl Standing {
     /// Whether a device is left to another.
     pub fn is_left(&self, place: usize) -> bool {
         self.left.contains(&place)
+    }
+
+    /// Whether a manager that can be told has a device that is not left to it.
+    pub fn is_contested(&self) -> bool {
+        let mut owners = self.owners.iter().enumerate();
+        owners.any(|(place, owners)| {
+            let mut managers = owners.iter().map(|owner| owner.manager);
+            !self.is_left(place) && managers.any(|manager| manager != Manager::Ifupdown)
+        })
     }
 
     /// What a device's report says of its other owners; empty when it has none.

@@ -65,7 +65,7 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
         // No probe sees what held before.
         assert_eq!(guest.agent("check").code, 4);
 
-        mount("remount,nr_inodes=5");
+        mount("remount,nr_inodes=6");
         ip("addr flush dev net2");
         let service = Service::start(&guest);
         wait_for("the address", || {
