@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             ("the_names_are_there_before_the_network", before_network),
             ("a_second_apply_changes_nothing", second_apply),
             ("a_restarted_agent_changes_nothing", restart),
+            ("the_unit_lets_a_policy_reach_the_kernel", policy),
             ("a_policy_is_in_force_after_a_reload", reload),
             ("what_the_agent_did_is_taken_back", revert),
             ("real_nics_are_given_the_documents_macs", set_macs),
@@ -226,6 +227,46 @@ fn restart(arrival: &mut Arrival) -> Result<()> {
     Ok(())
 }
 
+/// A VLAN is on the NIC while its MTU shrinks, as it cannot be in a namespace of a machine without
+/// 8021q.
+fn policy(arrival: &mut Arrival) -> Result<()> {
+    let guest = &mut arrival.guest;
+    guest.stdout_of(&format!(
+        "ip link add link {NIC_NAME} name vlan5 type vlan id 5 && ip link set vlan5 up && \
+         mkdir -p /etc/dra-guest/agent.d && cat >/etc/dra-guest/agent.d/90-test.toml <<'END'\n\
+         [[device]]\n\
+         mtu = 1500\n\
+         alternative-names = [\"storage-network-of-the-tenant\"]\n\
+         rp-filter = \"loose\"\n\
+         accept-ra = \"never\"\n\
+         source-routing = true\n\
+         routes = [{{to = \"203.0.113.0/24\", via = \"192.0.2.1\"}}]\n\
+         END"
+    ))?;
+    guest.stdout_of("systemctl restart dra-guest-agent.service && dra-guest-agent check")?;
+    for (command, part) in [
+        ("cat /proc/sys/net/ipv4/conf/net1/rp_filter", "2"),
+        ("cat /proc/sys/net/ipv6/conf/net1/accept_ra", "0"),
+        ("ip link show storage-network-of-the-tenant", "mtu 1500"),
+        ("ip link show vlan5", "mtu 1500"),
+        (
+            "ip route show",
+            "203.0.113.0/24 via 192.0.2.1 dev net1 proto 218",
+        ),
+        ("ip rule show", "10739:"),
+    ] {
+        let shown = guest.stdout_of(command)?;
+        ensure!(shown.contains(part), "{command}: {part} is not in\n{shown}");
+    }
+    guest.stdout_of(
+        "ip link delete vlan5 && rm /etc/dra-guest/agent.d/90-test.toml && \
+         systemctl restart dra-guest-agent.service && dra-guest-agent check",
+    )?;
+    let left = guest.stdout_of("ip rule show; ip route show table all")?;
+    ensure!(!left.contains("proto 218"), "{left}");
+    Ok(())
+}
+
 fn reload(arrival: &mut Arrival) -> Result<()> {
     arrival.guest.stdout_of(
         "mkdir -p /etc/dra-guest/agent.d && \
@@ -317,9 +358,9 @@ fn set_macs(arrival: &mut Arrival) -> Result<()> {
 }
 
 fn start_again(arrival: &mut Arrival) -> Result<()> {
-    arrival
-        .guest
-        .stdout_of("rm -r /etc/dra-guest/agent.d && systemctl start dra-guest-agent.service")?;
+    arrival.guest.stdout_of(
+        "rm /etc/dra-guest/agent.d/50-name.toml && systemctl start dra-guest-agent.service",
+    )?;
     let check = arrival.guest.run("dra-guest-agent check")?;
     ensure!(check.code == 0, "{check:?}");
     let nics = NicFacts::of_guest(&mut arrival.guest)?;

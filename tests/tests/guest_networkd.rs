@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
@@ -216,19 +216,21 @@ fn virtual_function(booted: &mut Managed) -> Result<()> {
         .stdout_of("echo 1 >/sys/bus/pci/devices/0000:81:00.0/sriov_numvfs")?;
     let report = booted.wait_for("igbvf", "Configured")?;
     ensure!(report["guestPciAddress"] == VF_ADDRESS, "{report}");
-    // It had networkd's attention first, and its MAC address was not known before: networkd lets go.
-    std::thread::sleep(Duration::from_secs(5));
-    booted.expect_shown("vf1", &["mtu 1450", "192.0.2.9/24"])?;
-    let list = booted
-        .guest
-        .stdout_of("networkctl list --no-legend --no-pager vf1")?;
-    ensure!(list.contains("unmanaged"), "{list}");
-    let report = booted.device("igbvf")?;
-    ensure!(
-        report["reason"] == "Configured" && report["message"] == "",
-        "{report}"
-    );
-    Ok(())
+    // networkd has its attention first, since the MAC address was not known before, and lets go.
+    let mut seen = String::new();
+    let settled = wait::until("vf1 is ours", Duration::from_secs(40), || {
+        seen = booted.guest.stdout_of(
+            "ip address show dev vf1; networkctl list --no-legend --no-pager vf1; \
+             grep -H . /run/systemd/network/00-dra-guest*.network",
+        )?;
+        let wanted = ["mtu 1450", "192.0.2.9/24", "unmanaged"];
+        Ok(wanted.iter().all(|word| seen.contains(word)).then_some(()))
+    });
+    let journal = "journalctl --boot --no-pager --output=short-monotonic --lines=40 \
+                   --unit=dra-guest-agent.service --unit=systemd-networkd.service";
+    settled
+        .with_context(|| seen.clone())
+        .with_context(|| booted.guest.stdout_of(journal).unwrap_or_default())
 }
 
 fn nothing_damped(booted: &mut Managed) -> Result<()> {
