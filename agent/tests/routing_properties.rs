@@ -157,7 +157,7 @@ fn problem_counts(plan: &Plan) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
     fn every_plan_can_be_carried_out_and_leaves_nothing_to_do(

@@ -67,7 +67,9 @@ fn connect() -> Result<Netlink, Ended> {
 
 /// Prints to standard output; a reader that has gone away is no failure of ours.
 fn print(text: impl std::fmt::Display) -> Result<(), Ended> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    // In one piece: standard output would write line by line.
+    let text = format!("{text}\n");
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ended::failed(
             format!("cannot write to standard output: {error}"),
         )),

@@ -44,8 +44,9 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
             add_route(draft, wish, &others, &mut done);
         }
     }
+    let mut done: Vec<&RoutingRule> = Vec::new();
     for (draft, wishes) in drafts.iter_mut().zip(&wanted_rules) {
-        add_rules(draft, wishes);
+        add_rules(draft, wishes, &mut done);
     }
 }
 
@@ -127,14 +128,17 @@ fn through(route: &Route, draft: &Draft<'_>) -> String {
     })
 }
 
-fn add_rules(draft: &mut Draft<'_>, wishes: &[Wish<RoutingRule>]) {
-    let mut done: Vec<&RoutingRule> = Vec::new();
+/// A rule that several devices want is made for the first of them.
+fn add_rules<'a>(
+    draft: &mut Draft<'_>,
+    wishes: &'a [Wish<RoutingRule>],
+    done: &mut Vec<&'a RoutingRule>,
+) {
     for wish in wishes {
         let rule = &wish.is;
         if done.contains(&rule) {
             continue;
         }
-        done.push(rule);
         if rule.family == Family::Ipv6
             && let Some(why) = &draft.without_ipv6
         {
@@ -149,6 +153,7 @@ fn add_rules(draft: &mut Draft<'_>, wishes: &[Wish<RoutingRule>]) {
             .iter()
             .any(|other| rule.is_met_by(other))
         {
+            done.push(rule);
             let action = Action::AddRule { rule: rule.clone() };
             draft.step(action, wish.key, wish.reason.as_str());
         }
