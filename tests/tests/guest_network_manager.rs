@@ -172,16 +172,19 @@ fn handed_over_late(booted: &mut Managed) -> Result<()> {
     booted.expect_shown("net2", &["mtu 1450", LEFT_MAC])
 }
 
-/// `NetworkManager` gets back what it had.
+/// `NetworkManager` gets back what it had, and once it starts anew, what it never had.
 fn reverted(booted: &mut Managed) -> Result<()> {
     booted
         .guest
         .stdout_of("systemctl stop dra-guest-agent.service && dra-guest-agent revert")?;
-    let list = booted.guest.stdout_of(
-        "ls /run/systemd/network /run/NetworkManager/conf.d; \
-         nmcli --terse --fields DEVICE,STATE device",
-    )?;
-    ensure!(!list.contains("dra-guest"), "{list}");
+    let files = "ls /run/systemd/network /run/NetworkManager/conf.d";
+    let files = booted.guest.stdout_of(files)?;
+    ensure!(!files.contains("dra-guest"), "{files}");
+    let states = "nmcli --terse --fields DEVICE,STATE device";
+    let list = booted.guest.stdout_of(states)?;
+    ensure!(list.contains("enp0s4:connected"), "{list}");
+    let restart = format!("systemctl restart NetworkManager.service && {states}");
+    let list = booted.guest.stdout_of(&restart)?;
     ensure!(!list.contains("unmanaged"), "{list}");
     Ok(())
 }
