@@ -19,8 +19,10 @@ pub struct Memory {
     pub(crate) plan: Plan,
     /// What was done, and how often.
     pub(crate) damper: Damper,
-    /// Whether a manager had an interface all the same that was handed over.
+    /// Whether a manager had an interface all the same that was handed over, and whether the managers
+    /// were told again for it.
     is_doubtful: bool,
+    is_told_again: bool,
     /// Why the managers could not all be told.
     troubles: Vec<String>,
 }
@@ -43,7 +45,9 @@ impl Memory {
             })
             .filter_map(|place| owners::found(place, plan, observation))
             .collect();
-        let (told, troubles) = owners::hand_over(roots, &ours, &found, self.is_doubtful).await;
+        let again = self.is_doubtful && !self.is_told_again;
+        self.is_told_again = self.is_doubtful;
+        let (told, troubles) = owners::hand_over(roots, &ours, &found, again).await;
         if troubles != self.troubles {
             for trouble in &troubles {
                 tracing::warn!("{trouble}");

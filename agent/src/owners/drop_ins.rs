@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use device_attributes::{InterfaceName, MacAddress};
 
-/// Relative to `/run`: by permanent MAC addresses, and by current ones for hardware without. In one
-/// `[Match]` both would have to fit.
+/// Relative to `/run`: by permanent MAC addresses, and by current ones. In one `[Match]` both would have
+/// to fit.
 const NETWORKD: [&str; 2] = [
     "systemd/network/00-dra-guest.network",
     "systemd/network/00-dra-guest-current.network",
@@ -27,6 +27,8 @@ pub struct Ours {
     pub mac_address: MacAddress,
     /// Whether that is the permanent one; false for hardware that has none.
     pub is_permanent: bool,
+    /// The current MAC address, once the interface is there.
+    pub current: Option<MacAddress>,
     /// The name that it is to have.
     pub name: Option<InterfaceName>,
 }
@@ -54,25 +56,29 @@ pub fn drop_ins(ours: &[Ours]) -> Vec<DropIn> {
     files
 }
 
+/// A virtual function has its MAC address a moment after it is there, too late for networkd to take it
+/// for the permanent one. What is made of the interface, like a bond, has its MAC and a kind.
 fn networkd(ours: &[Ours]) -> impl Iterator<Item = DropIn> {
-    let by_kind = |(path, is_permanent): (&str, bool)| {
+    let permanent = ours.iter().filter(|ours| ours.is_permanent);
+    let permanent: Vec<MacAddress> = permanent.map(|ours| ours.mac_address).collect();
+    let current: Vec<MacAddress> = ours.iter().filter_map(|ours| ours.current).collect();
+    let kinds = [
+        ("PermanentMACAddress", permanent, ""),
+        ("MACAddress", current, "Kind=!*\n"),
+    ];
+    let file = |(path, (key, macs, more)): (&str, (&str, Vec<MacAddress>, &str))| {
         let mut text = format!("{HEAD}[Match]\n");
-        let mut those = ours
-            .iter()
-            .filter(|ours| ours.is_permanent == is_permanent)
-            .peekable();
-        those.peek()?;
-        for ours in those {
+        for mac in &macs {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{}={}", key(ours), ours.mac_address);
+            let _ = writeln!(text, "{key}={mac}");
         }
-        text.push_str("\n[Link]\nUnmanaged=yes\n");
-        Some(DropIn {
+        let _ = write!(text, "{more}\n[Link]\nUnmanaged=yes\n");
+        (!macs.is_empty()).then(|| DropIn {
             path: path.into(),
             text,
         })
     };
-    NETWORKD.into_iter().zip([true, false]).filter_map(by_kind)
+    NETWORKD.into_iter().zip(kinds).filter_map(file)
 }
 
 /// Said twice: a later file's `unmanaged-devices=` puts the first away, and nothing but a section that

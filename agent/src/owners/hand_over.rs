@@ -18,7 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells every manager and udev which interfaces the agent configures, `ours`, and waits until those
 /// that run have let `interfaces` go. Nothing is done where they know already.
-/// `is_doubtful`: one has an interface all the same, so that every file is looked at.
+/// `is_doubtful`: one has an interface all the same, so that every file is looked at and
+/// the managers are told again.
 ///
 /// Gives back whether a manager that runs was told, so that the interfaces may be others than before,
 /// and what went wrong, in sentences.
@@ -31,7 +32,12 @@ pub async fn hand_over(
     let files: Vec<DropIn> = drop_ins(ours);
     let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
-    let told = tell(roots, &synced.changed, &mut troubles).await;
+    let told = if is_doubtful {
+        let all: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+        tell(roots, &all, &mut troubles).await
+    } else {
+        tell(roots, &synced.changed, &mut troubles).await
+    };
     if told {
         wait_until_let_go(roots, interfaces).await;
         // What a `[device]` section says counts for NetworkManager when it meets the device, not later.
@@ -94,13 +100,13 @@ async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) ->
 async fn wait_until_let_go(roots: &Roots, interfaces: &[&Interface]) {
     let end = Instant::now() + LET_GO;
     let managers = Managers::look(roots);
-    let is_held = |interface: &&&Interface| {
+    let is_held = |interface: &Interface| {
         let owners = managers.owners_of(interface, None);
-        owners
-            .iter()
-            .any(|owner| owner.manager != Manager::Ifupdown)
+        let mut held_by = owners.iter().map(|owner| owner.manager);
+        held_by.any(|manager| manager != Manager::Ifupdown)
+            || networkd::is_undecided(roots, interface)
     };
-    while interfaces.iter().any(|interface| is_held(&interface)) && Instant::now() < end {
+    while interfaces.iter().any(|interface| is_held(interface)) && Instant::now() < end {
         sleep(PAUSE).await;
     }
 }

@@ -27,17 +27,30 @@ pub(super) fn is_running(roots: &Roots) -> bool {
     roots.run.join("systemd/netif/state").exists()
 }
 
+/// Whether it has not yet made up its mind about an interface.
+pub(super) fn is_undecided(roots: &Roots, interface: &Interface) -> bool {
+    let state = text(&state_file(roots, interface)).unwrap_or_default();
+    let decided = ["unmanaged", "configuring", "configured", "failed", "linger"];
+    is_running(roots)
+        && !(state
+            .lines()
+            .filter_map(|line| line.strip_prefix("ADMIN_STATE=")))
+        .any(|state| decided.contains(&state))
+}
+
+fn state_file(roots: &Roots, interface: &Interface) -> PathBuf {
+    let links = roots.run.join("systemd/netif/links");
+    links.join(interface.index.to_string())
+}
+
 pub(super) fn owner(roots: &Roots, interface: &Interface) -> Option<Owner> {
-    let state = roots
-        .run
-        .join(format!("systemd/netif/links/{}", interface.index));
     let owner = |file| {
         Some(Owner {
             manager: Manager::Networkd,
             file,
         })
     };
-    if let Some(state) = text(&state) {
+    if let Some(state) = text(&state_file(roots, interface)) {
         let value = |key: &str| {
             let mut lines = state.lines().filter_map(|line| line.split_once('='));
             lines.find(|(name, _)| *name == key).map(|(_, value)| value)

@@ -93,6 +93,7 @@ pub fn ours(wanted: &[Wanted], observation: &Observation, plan: &Plan) -> Vec<Ou
         Some(Ours {
             mac_address,
             is_permanent,
+            current: found(place, plan, observation).and_then(|interface| interface.mac_address),
             name,
         })
     });

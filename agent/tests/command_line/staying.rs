@@ -115,20 +115,20 @@ fn managers_are_told_which_interfaces_are_ours_and_revert_takes_it_back() {
         let read = |path: &str| std::fs::read_to_string(guest.path(path)).unwrap();
         // A veth has no permanent MAC address; that of an interface that is not there yet is taken for
         // one.
-        let expected = |key: &str, number| {
+        let expected = |key: &str, number, more: &str| {
             format!(
                 "# Written by dra-guest-agent, which configures these interfaces itself.\n\
-                 [Match]\n{key}={}\n\n[Link]\nUnmanaged=yes\n",
+                 [Match]\n{key}={}\n{more}\n[Link]\nUnmanaged=yes\n",
                 mac(number)
             )
         };
         assert_eq!(
             read("run/systemd/network/00-dra-guest-current.network"),
-            expected("MACAddress", 1)
+            expected("MACAddress", 1, "Kind=!*\n")
         );
         assert_eq!(
             read("run/systemd/network/00-dra-guest.network"),
-            expected("PermanentMACAddress", 3)
+            expected("PermanentMACAddress", 3, "")
         );
         assert!(
             read("run/systemd/network/00-dra-guest-020000000301.link").contains("\nName=net3\n")
