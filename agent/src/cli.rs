@@ -133,6 +133,9 @@ pub struct RootArguments {
     /// The root of configuration.
     #[arg(long, global = true, hide = true, default_value = "/etc")]
     etc_root: PathBuf,
+    /// The root of what the distribution installs.
+    #[arg(long, global = true, hide = true, default_value = "/usr")]
+    usr_root: PathBuf,
 }
 
 impl From<RootArguments> for Roots {
@@ -142,6 +145,7 @@ impl From<RootArguments> for Roots {
             proc: arguments.proc_root,
             run: arguments.run_root,
             etc: arguments.etc_root,
+            usr: arguments.usr_root,
         }
     }
 }

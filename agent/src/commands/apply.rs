@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{connect, load_policy, print};
 use crate::exit::{Ended, Exit};
+use crate::memory::Memory;
 use crate::pipeline;
-use crate::plan::Plan;
 use crate::report::Status;
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
@@ -32,7 +32,7 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
         roots,
         &policy,
         &loaded.reading,
-        &Plan::default(),
+        &mut Memory::default(),
         DETECTION,
     )
     .await?;

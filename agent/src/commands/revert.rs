@@ -7,6 +7,7 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::netlink::Netlink;
 use crate::observe::{Asked, Observation, observe};
+use crate::owners;
 use crate::plan::reversal::{Reversal, reversal};
 use crate::report::Status;
 use crate::roots::Roots;
@@ -29,10 +30,13 @@ pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> 
         tracing::warn!("{trouble}");
     }
     // What is as it was needs no line any more; the rest can be tried again.
-    let after = reversal(journal.ledger(), &look(&netlink, roots).await?);
+    let observation = look(&netlink, roots).await?;
+    let after = reversal(journal.ledger(), &observation);
     journal
         .retain(|thing| after.open.contains(thing))
         .map_err(Ended::failed)?;
+    // The managers may have the interfaces back now.
+    failed.extend(owners::take_back(roots, &observation.interfaces).await);
     Status::remove(roots).map_err(Ended::failed)?;
     print(for_people(&planned))?;
     failed.extend(planned.left);

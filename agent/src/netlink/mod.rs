@@ -12,6 +12,7 @@ mod rule;
 #[cfg(test)]
 mod scripted;
 mod socket;
+mod watch;
 
 use std::net::IpAddr;
 
@@ -28,6 +29,7 @@ pub use error::{Cause, NetlinkError};
 pub use link::{Ipv6Settings, Link};
 use message::Message;
 pub use routing::{Kept, Routes};
+pub use watch::{Change, Watch};
 
 /// A connection to the routing netlink of the network namespace that it was opened in.
 ///

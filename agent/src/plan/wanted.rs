@@ -9,7 +9,8 @@ use device_attributes::{
 use crate::netlink::Routes;
 use crate::observe::Asked;
 use crate::policy::{
-    AlternativeName, Policy, ReversePathFilter, Route, RouterAnnouncements, RoutingRule, Rule,
+    AlternativeName, Coexistence, Policy, ReversePathFilter, Route, RouterAnnouncements,
+    RoutingRule, Rule,
 };
 
 /// What is wanted of one device.
@@ -28,6 +29,8 @@ pub struct Wanted {
     pub hands_off: bool,
     /// The agent as a whole can be ready without it.
     pub optional: bool,
+    /// Who has it when a network manager is there for it.
+    pub coexistence: Coexistence,
     /// The interface's name.
     pub name: Option<InterfaceName>,
     /// Further names that it must have; it may have others.
@@ -51,6 +54,11 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Whether it is left to a network manager that is there for it.
+    pub fn is_yielding(&self) -> bool {
+        self.coexistence == Coexistence::Leave
+    }
+
     /// Whether a network interface is wanted, not merely a device.
     pub fn is_network(&self) -> bool {
         self.mac_address.is_some()
@@ -79,6 +87,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
         sources: sources(device, &rule),
         hands_off: !rule.is_managed(),
         optional: !rule.is_required(),
+        coexistence: rule.coexist.unwrap_or_default(),
         mac_address: network.mac_address,
         guest_pci_address: device.guest.pci_address,
         set_mac: rule.set_mac.unwrap_or_default(),

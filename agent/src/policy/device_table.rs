@@ -6,6 +6,7 @@ use device_attributes::{DeviceIdentity, InterfaceAddress, InterfaceName, Name, l
 use wildmatch::WildMatch;
 
 use super::alternative_name::AlternativeName;
+use super::coexistence::Coexistence;
 use super::error::Place;
 use super::reader::{Reader, Table, Value, boolean, integer, list, parsed, table, text};
 use super::route::Route;
@@ -24,6 +25,8 @@ pub struct Rule {
     pub manage: Option<bool>,
     /// Whether the agent as a whole is ready only when this device is.
     pub required: Option<bool>,
+    /// Who has it when a network manager is there for it.
+    pub coexist: Option<Coexistence>,
     /// The interface's name, over the document's.
     pub rename: Option<InterfaceName>,
     /// Further names of the interface.
@@ -71,6 +74,7 @@ impl Rule {
         let Self {
             manage,
             required,
+            coexist,
             rename,
             alternative_names,
             mtu,
@@ -85,6 +89,7 @@ impl Rule {
         } = later;
         lay(&mut self.manage, manage.as_ref());
         lay(&mut self.required, required.as_ref());
+        lay(&mut self.coexist, coexist.as_ref());
         lay(&mut self.rename, rename.as_ref());
         lay(&mut self.alternative_names, alternative_names.as_ref());
         lay(&mut self.mtu, mtu.as_ref());
@@ -103,6 +108,7 @@ impl Rule {
         let mut rule = Self {
             manage: table.key("manage", boolean),
             required: table.key("required", boolean),
+            coexist: table.key("coexist", Coexistence::read),
             rename: table.key("rename", parsed),
             alternative_names: table.key("alternative-names", list_of(16, parsed)),
             // 68 is the least MTU of IPv4 (RFC 791); what the device takes is checked by the planner.
@@ -137,9 +143,10 @@ impl Rule {
 }
 
 /// The keys that say something of a device.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "manage",
     "required",
+    "coexist",
     "rename",
     "alternative-names",
     "mtu",

@@ -15,6 +15,7 @@
 //! describes every key.
 
 mod alternative_name;
+mod coexistence;
 mod device_table;
 mod error;
 mod prefix;
@@ -31,6 +32,7 @@ use device_attributes::read::file;
 use device_attributes::{DeviceIdentity, limits};
 
 pub use alternative_name::AlternativeName;
+pub use coexistence::Coexistence;
 use device_table::DeviceTable;
 pub use device_table::Rule;
 pub use error::{Mistake, Mistakes, Place, PolicyError};

@@ -47,10 +47,11 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
             command.args(["-t", "tmpfs", "-o", options, "none"]);
             assert!(command.arg(&directory).status().unwrap().success());
         };
-        // Room for the status, the journal, the device's files, and one at a time beside them.
-        mount("nr_inodes=7");
+        // Room for the status, the journal, the list of files, the device's files, and one at a time
+        // beside them.
+        mount("nr_inodes=8");
         assert_eq!(guest.agent("apply").code, 0);
-        mount("remount,nr_inodes=6");
+        mount("remount,nr_inodes=7");
         guest.document(&json!([device(1, "net2", &["192.0.2.5/24"])]));
         let said = guest.agent("apply");
         assert_eq!(said.code, 1, "{}", said.stderr);
@@ -64,7 +65,7 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
         // No probe sees what held before.
         assert_eq!(guest.agent("check").code, 4);
 
-        mount("remount,nr_inodes=5");
+        mount("remount,nr_inodes=6");
         ip("addr flush dev net2");
         let service = Service::start(&guest);
         wait_for("the address", || {

@@ -16,4 +16,5 @@ mod namespace;
 mod revert;
 mod routing;
 mod service;
+mod staying;
 mod wish;

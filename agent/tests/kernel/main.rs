@@ -13,6 +13,7 @@ mod apply;
 mod namespace;
 mod netlink;
 mod observe;
+mod watch;
 
 use dra_guest_agent::netlink::Netlink;
 use dra_guest_agent::observe::{Asked, Interface, Observation, observe as look};
