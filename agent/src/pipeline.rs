@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use device_attributes::read::Reading;
-use device_attributes::report::DeviceReport;
 use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
@@ -18,6 +17,7 @@ use crate::owners::Standing;
 use crate::plan::reversal::reversal;
 use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
+use crate::report::DeviceStatus;
 use crate::roots::Roots;
 use crate::{udev, verify};
 
@@ -61,7 +61,7 @@ pub async fn draft(
 #[derive(Debug)]
 pub struct Passed {
     /// What became of each device, the broken entries of the document among them.
-    pub devices: Vec<DeviceReport>,
+    pub devices: Vec<DeviceStatus>,
     /// Whether all of them are ready that the policy requires.
     pub ready: bool,
     /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
@@ -140,15 +140,16 @@ pub async fn pass(
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
-    let ready = required.all(|(device, wanted)| device.ready || wanted.optional);
+    let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
-        if device.ready {
+        if device.report.ready {
             memory.damper.reached(wanted);
         }
-        add_words(&mut device.message, &standing.words(place));
+        add_words(&mut device.report.message, &standing.words(place));
     }
     memory.damper.retain(&wanted);
-    devices.extend(reading.rejected.iter().map(verify::rejected));
+    let rejected = reading.rejected.iter().map(verify::rejected);
+    devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);
     memory.plan = plan;
     Ok(Passed {

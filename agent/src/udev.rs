@@ -28,3 +28,36 @@ pub async fn settle(roots: &Roots, interfaces: &[u32]) -> bool {
     }
     waited
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    // cloud-init LP#1766287, cloud-init LP#1983516, cloud-init#6184 (case 35).
+    #[tokio::test(start_paused = true)]
+    async fn udev_is_waited_for_and_not_without_end() {
+        let run = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            run: run.path().to_owned(),
+            ..Roots::default()
+        };
+        let data = run.path().join("udev/data");
+        fs::create_dir_all(&data).unwrap();
+        // Where it does not run nobody names the interface.
+        assert!(!settle(&roots, &[3]).await);
+        fs::write(run.path().join("udev/control"), "").unwrap();
+        assert!(!settle(&roots, &[]).await);
+
+        let start = Instant::now();
+        assert!(settle(&roots, &[3]).await);
+        assert!(start.elapsed() >= DEADLINE);
+        let (waited, ()) = tokio::join!(settle(&roots, &[3]), async {
+            sleep(PAUSE * 5).await;
+            fs::write(data.join("n3"), "").unwrap();
+        });
+        assert!(waited);
+        assert!(!settle(&roots, &[3]).await);
+        assert!(start.elapsed() < DEADLINE * 2);
+    }
+}

@@ -8,6 +8,7 @@ use device_attributes::report::{DeviceReport, Reason};
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
+use crate::report::DeviceStatus;
 
 /// Judges every device by an observation made after the steps were applied.
 ///
@@ -17,7 +18,7 @@ pub fn verify(
     wanted: &[Wanted],
     observation: &Observation,
     failures: &BTreeMap<usize, String>,
-) -> Vec<DeviceReport> {
+) -> Vec<DeviceStatus> {
     let after = plan(wanted, observation);
     after
         .devices
@@ -25,11 +26,16 @@ pub fn verify(
         .enumerate()
         .map(|(place, device)| {
             let problems = problems(place, device, &after, failures);
-            let mut report = report(device, observation, &problems);
-            if report.ready && wanted.get(place).is_some_and(|wanted| wanted.hands_off) {
+            let interface = device.interface;
+            let interface = interface.and_then(|index| observation.interface(index));
+            let mut report = report(device, interface, observation, &problems);
+            let Some((wanted, interface)) = wanted.get(place).zip(interface) else {
+                return report.into();
+            };
+            if report.ready && wanted.hands_off {
                 "left as it is: the policy says manage = false".clone_into(&mut report.message);
             }
-            report
+            DeviceStatus::of(report, wanted, interface, observation)
         })
         .collect()
 }
@@ -99,13 +105,12 @@ fn problems(
     problems
 }
 
-fn report(device: &PlannedDevice, observation: &Observation, problems: &[Problem]) -> DeviceReport {
-    let interface = device.interface.and_then(|index| {
-        observation
-            .interfaces
-            .iter()
-            .find(|interface| interface.index == index)
-    });
+fn report(
+    device: &PlannedDevice,
+    interface: Option<&Interface>,
+    observation: &Observation,
+    problems: &[Problem],
+) -> DeviceReport {
     let function = device
         .pci_address
         .and_then(|address| observation.pci_functions.get(&address));

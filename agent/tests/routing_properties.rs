@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+use std::collections::BTreeMap;
+
 use dra_guest_agent::observe::Observation;
 use dra_guest_agent::plan::{Action, Plan, Wanted, plan};
 use dra_guest_agent::routing::{PROTOCOL, Route, RoutingRule};
@@ -29,13 +31,23 @@ fn observed() -> impl Strategy<Value = Observation> {
         3..6_u32,
         prop::sample::select(vec![3_u8, 16, PROTOCOL]),
     );
-    let rule = (0..3_usize, prop::sample::select(vec![3_u8, PROTOCOL]));
+    let family = prop::sample::select(vec!["ipv4", "ipv6"]);
+    let rule = (
+        0..3_usize,
+        family,
+        prop::sample::select(vec![3_u8, PROTOCOL]),
+    );
     let routes = prop::collection::vec(route, 0..6);
     let rules = prop::collection::vec(rule, 0..4);
-    (routes, rules).prop_map(|(routes, rules)| {
+    let without_ipv6 = prop::collection::vec(prop::bool::weighted(0.3), 3);
+    (routes, rules, without_ipv6).prop_map(|(routes, rules, without_ipv6)| {
+        let ipv6 = without_ipv6
+            .into_iter()
+            .map(|without| if without { "disabled" } else { "enabled" });
         let interfaces: Vec<_> = (3..6)
-            .map(|index| {
-                json!({"index": index, "name": format!("net{index}"), "up": true, "mtu": 1500,
+            .zip(ipv6)
+            .map(|(index, ipv6)| {
+                json!({"index": index, "ipv6": ipv6, "name": format!("net{index}"), "up": true, "mtu": 1500,
                        "macAddress": format!("02:00:00:00:00:{index:02x}")})
             })
             .collect();
@@ -61,9 +73,9 @@ fn observed() -> impl Strategy<Value = Observation> {
                 observation.routes.push(route);
             }
         }
-        for (table, protocol) in rules {
+        for (table, family, protocol) in rules {
             let rule: RoutingRule = serde_json::from_value(json!({
-                "priority": 500, "family": "ipv4", "table": TABLES[table], "protocol": protocol
+                "priority": 500, "family": family, "table": TABLES[table], "protocol": protocol
             }))
             .unwrap();
             if !observation.rules.contains(&rule) {
@@ -76,36 +88,46 @@ fn observed() -> impl Strategy<Value = Observation> {
 
 /// Devices that are interface 3 to 6, the last of which is never there.
 fn wishes() -> impl Strategy<Value = Vec<Wanted>> {
-    let rules = prop::collection::vec(0..3_usize, 0..3);
-    let one = (prop::collection::vec(parts(), 0..4), rules, any::<bool>());
+    let rules = prop::collection::vec((0..3_usize, any::<bool>()), 0..3);
+    let flags = (any::<bool>(), prop::bool::weighted(0.2));
+    let one = (prop::collection::vec(parts(), 0..4), rules, flags);
     prop::collection::vec(one, 1..5).prop_map(|devices| {
         let devices = devices.into_iter().enumerate();
-        let wanted = devices.map(|(place, (routes, rules, source_routing))| Wanted {
-            identity: serde_json::from_value(json!({"device": format!("d{place}")})).unwrap(),
-            mac_address: Some(format!("02:00:00:00:00:{:02x}", place + 3).parse().unwrap()),
-            addresses: vec!["192.0.2.5/24".parse().unwrap()],
-            routes: routes
-                .into_iter()
-                .map(|(to, gateway, table, metric)| {
-                    serde_json::from_value(json!({
-                        "to": DESTINATIONS[to], "via": GATEWAYS[to][gateway],
-                        "table": TABLES[table], "metric": METRICS[metric], "kind": "unicast"
-                    }))
-                    .unwrap()
-                })
-                .collect(),
-            rules: rules
-                .into_iter()
-                .map(|table| {
-                    serde_json::from_value(json!({
-                        "from": "192.0.2.0/24", "table": TABLES[table], "priority": 500
-                    }))
-                    .unwrap()
-                })
-                .collect(),
-            source_routing,
-            ..Wanted::default()
-        });
+        let wanted = devices.map(
+            |(place, (routes, rules, (source_routing, shares)))| Wanted {
+                identity: serde_json::from_value(json!({"device": format!("d{place}")})).unwrap(),
+                mac_address: Some(format!("02:00:00:00:00:{:02x}", place + 3).parse().unwrap()),
+                // One that several want is none of theirs.
+                addresses: vec![
+                    format!("192.0.2.{}/24", if shares { 5 } else { 6 + place })
+                        .parse()
+                        .unwrap(),
+                ],
+                routes: routes
+                    .into_iter()
+                    .map(|(to, gateway, table, metric)| {
+                        serde_json::from_value(json!({
+                            "to": DESTINATIONS[to], "via": GATEWAYS[to][gateway],
+                            "table": TABLES[table], "metric": METRICS[metric], "kind": "unicast"
+                        }))
+                        .unwrap()
+                    })
+                    .collect(),
+                rules: rules
+                    .into_iter()
+                    .map(|(table, is_for_all)| {
+                        // One that says no address is for both families.
+                        let from = (!is_for_all).then_some("192.0.2.0/24");
+                        serde_json::from_value(json!({
+                            "from": from, "table": TABLES[table], "priority": 500
+                        }))
+                        .unwrap()
+                    })
+                    .collect(),
+                source_routing,
+                ..Wanted::default()
+            },
+        );
         wanted.collect()
     })
 }
@@ -156,9 +178,25 @@ fn problem_counts(plan: &Plan) -> Vec<usize> {
     devices.map(|device| device.problems.len()).collect()
 }
 
+/// Each device with its steps, in their order, and the number of its problems.
+fn by_device(plan: &Plan) -> BTreeMap<String, (Vec<String>, usize)> {
+    let devices = plan.devices.iter().enumerate();
+    devices
+        .map(|(place, device)| {
+            let steps = plan.steps().filter(|step| step.device == place);
+            let steps = steps.map(|step| format!("{step}: {}", step.reason));
+            (
+                device.identity.to_string(),
+                (steps.collect(), device.problems.len()),
+            )
+        })
+        .collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
+    // kata-containers#73 (case 68).
     #[test]
     fn every_plan_can_be_carried_out_and_leaves_nothing_to_do(
         mut observation in observed(),
@@ -179,14 +217,24 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_devices_does_not_matter(observation in observed(), wanted in wishes()) {
-        let words = |plan: &Plan| {
-            let mut words: Vec<String> = plan.steps().map(ToString::to_string).collect();
-            words.sort();
-            words
-        };
-        let there = plan(&wanted, &observation);
-        let reversed: Vec<Wanted> = wanted.into_iter().rev().collect();
-        prop_assert_eq!(words(&there).len(), words(&plan(&reversed, &observation)).len());
+    fn the_order_of_the_devices_does_not_matter(
+        observation in observed(),
+        wanted in wishes().prop_flat_map(|wanted| (Just(wanted.clone()), Just(wanted).prop_shuffle())),
+    ) {
+        let (there, back) = (plan(&wanted.0, &observation), plan(&wanted.1, &observation));
+        prop_assert_eq!(by_device(&there), by_device(&back));
+    }
+
+    /// One that was made for each of them was `EEXIST` for the second.
+    #[test]
+    fn a_rule_is_made_once_whoever_wants_it(observation in observed(), wanted in wishes()) {
+        let plan = plan(&wanted, &observation);
+        let mut made: Vec<&RoutingRule> = Vec::new();
+        for step in plan.steps() {
+            if let Action::AddRule { rule } = &step.action {
+                prop_assert!(!made.contains(&rule), "{}", step);
+                made.push(rule);
+            }
+        }
     }
 }

@@ -163,6 +163,7 @@ mod tests {
         }
     }
 
+    // Linux `net/ipv4/devinet.c` (case 57).
     #[test]
     fn addresses_that_no_host_can_use_are_refused() {
         for text in [
@@ -191,6 +192,7 @@ mod tests {
         }
     }
 
+    // cloud-init LP#1959148 (case 58).
     #[test]
     fn what_is_no_address_is_refused() {
         for text in [

@@ -81,6 +81,7 @@ crate::text::text_serde!(InterfaceName, "an interface name");
 mod tests {
     use super::*;
 
+    // systemd#2407, firewalld#873 (case 33); Linux `net/core/dev.c` (case 34).
     #[test]
     fn names_follow_the_kernel() {
         for name in ["net1", "a", "enp129s0f0np0.1", "fifteen-bytes-x", "größe"] {

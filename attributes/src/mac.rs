@@ -101,6 +101,7 @@ crate::text::text_serde!(MacAddress, "a MAC address");
 mod tests {
     use super::*;
 
+    // cloud-init LP#1705147 (case 10).
     #[test]
     fn every_usual_spelling_is_one_address() {
         for text in [
@@ -143,6 +144,7 @@ mod tests {
         }
     }
 
+    // cloud-init LP#1692028 (case 9).
     #[test]
     fn addresses_that_no_interface_has_are_refused() {
         assert_eq!(

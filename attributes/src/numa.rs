@@ -78,6 +78,7 @@ impl fmt::Display for NodeId {
 mod tests {
     use super::*;
 
+    // amazon-ec2-net-utils#90 (case 23).
     #[test]
     fn zero_is_a_node_and_minus_one_is_not() {
         assert_eq!(NodeId::try_from(0).unwrap().get(), 0);

@@ -115,6 +115,7 @@ crate::text::text_serde!(PciAddress, "a PCI address");
 mod tests {
     use super::*;
 
+    // ghw#372, hwloc#354, pciutils#184 (case 25); hgst/libnvme#2, cloudstack#12981 (case 26).
     #[test]
     fn every_spelling_becomes_the_one_of_sysfs() {
         for (text, canonical) in [
@@ -132,6 +133,7 @@ mod tests {
         }
     }
 
+    // hgst/libnvme#2, cloudstack#12981 (case 26).
     #[test]
     fn what_is_no_address_is_refused() {
         for text in [
@@ -163,6 +165,7 @@ mod tests {
         }
     }
 
+    // ghw#372, hwloc#354, pciutils#184 (case 25).
     #[test]
     fn order_is_that_of_the_numbers() {
         let mut list: Vec<PciAddress> = [

@@ -52,6 +52,7 @@ fn empty_file() {
     }
 }
 
+// KEP-5304 `kubeletplugin/metadata.go` (case 84).
 #[test]
 fn file_cut_at_every_byte() {
     for end in 1..DOCUMENT.len() {
@@ -64,6 +65,7 @@ fn file_cut_at_every_byte() {
     );
 }
 
+// serde-rs/json#805 (case 89).
 #[test]
 fn byte_order_mark_is_skipped_and_does_not_count() {
     read_bytes(format!("\u{feff}{DOCUMENT}\r\n")).unwrap();
@@ -102,6 +104,7 @@ fn known_version_broken() {
     );
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn file_of_two_mebibytes() {
     let large = format!("{DOCUMENT}{}", " ".repeat(2 << 20));
@@ -114,6 +117,7 @@ fn file_of_two_mebibytes() {
     read_bytes(&largest).unwrap();
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn ten_thousand_levels() {
     let text = "arrays and objects are nested deeper than 32";
@@ -125,6 +129,7 @@ fn ten_thousand_levels() {
     refused(objects, &format!("f.json:1:161: {text}"));
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn duplicate_keys() {
     refused(
@@ -137,6 +142,7 @@ fn duplicate_keys() {
     );
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn nul_bytes() {
     refused(
@@ -159,6 +165,7 @@ fn nul_bytes() {
     );
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn bytes_that_are_no_text() {
     refused(
@@ -180,6 +187,7 @@ fn values_that_are_no_object() {
     }
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn fifo_and_directory_in_its_place() {
     let directory = tempfile::tempdir().unwrap();

@@ -19,11 +19,13 @@ fn folder(name: &str) {
     assert!(failures.is_empty(), "{failures}");
 }
 
+// KEP-5304: unknown fields (case 92).
 #[test]
 fn documents() {
     folder("documents");
 }
 
+// kubevirt `pkg/dra/utils.go` (case 94).
 #[test]
 fn streams() {
     folder("streams");

@@ -54,6 +54,7 @@ fn devices(reading: &Reading) -> Vec<String> {
         .collect()
 }
 
+// kubevirt `pkg/dra/utils.go` (case 94).
 #[test]
 fn both_path_forms_and_several_drivers_of_a_request() {
     let tree = Tree::new();
@@ -184,6 +185,7 @@ fn what_is_no_file_is_named_and_never_opened() {
     assert_eq!(devices(&tree.read().unwrap()), ["a/r (d)", "b/r (d)"]);
 }
 
+// kata-containers#10411 (case 86).
 #[test]
 fn links_are_followed_below_their_directory_only() {
     let outside = Tree::new();

@@ -40,6 +40,7 @@ const DIFFERENCES: [(&str, &str); 6] = [
     ),
 ];
 
+// dranet@97f6585 (case 59).
 #[test]
 fn what_upstream_wrote_is_read() {
     let written = golden::tests().join("upstream/written");
@@ -65,6 +66,7 @@ fn what_upstream_wrote_is_read() {
     assert!(failures.is_empty(), "{failures}");
 }
 
+// KEP-5304 `devicemetadata/decode_test.go` (case 91).
 #[test]
 fn streams_are_taken_and_refused_as_upstream_does() {
     let decoded = fs::read_to_string(golden::tests().join("upstream/decoded.txt")).unwrap();

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
             ("the_vm_mount_is_read_only", vm_mount),
             ("the_names_are_there_before_the_network", before_network),
             ("a_second_apply_changes_nothing", second_apply),
+            // dranet#89 (case 110).
             ("a_restarted_agent_changes_nothing", restart),
             ("the_unit_lets_a_policy_reach_the_kernel", policy),
             ("a_policy_is_in_force_after_a_reload", reload),

@@ -120,12 +120,16 @@ fn main() -> ExitCode {
     suite::run(
         &BOOTED,
         &[
+            // systemd#25813, systemd#29388, systemd#30345, systemd#36077 (case 49).
             ("the_boot_is_clean_and_the_network_online", |booted| {
                 booted.expect_online()
             }),
             ("the_managers_were_at_work", managers_at_work),
+            // amazon-ec2-net-utils#146 (case 71).
             ("the_nics_stay_as_the_attributes_say", nics_stay),
+            // amazon-vpc-cni-k8s#3524 (case 75).
             ("networkd_leaves_the_nics", networkd_leaves),
+            // cloud-init LP#1766287, cloud-init LP#1983516, cloud-init#6184 (case 35).
             ("the_cold_boots_events_again_change_no_name", events_again),
             (
                 "a_hot_plugged_nic_is_configured_and_its_removal_seen",

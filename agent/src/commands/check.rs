@@ -24,6 +24,7 @@ pub(super) fn check(roots: &Roots) -> Result<Exit, Ended> {
     let waiting: Vec<String> = status
         .devices
         .iter()
+        .map(|device| &device.report)
         .filter(|device| !device.ready)
         .map(|device| format!("{}: {}: {}", device.identity, device.reason, device.message))
         .collect();

@@ -1,8 +1,11 @@
 //! `plan`: what apply would change, and why.
 
+use serde::Serialize;
+
 use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
+use crate::owners::{self, FileStep};
 use crate::pipeline;
 use crate::plan::{Plan, PlannedDevice};
 use crate::roots::Roots;
@@ -17,10 +20,12 @@ pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<E
     tell_notes(&loaded);
     let netlink = connect()?;
     let draft = pipeline::draft(&netlink, roots, &policy, &loaded.reading).await?;
+    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan);
     if json {
-        print_json(&draft.plan)?;
+        let plan = &draft.plan;
+        print_json(&WithFiles { files, plan })?;
     } else {
-        print(for_people(&draft.plan))?;
+        print(for_people(&draft.plan, &files))?;
     }
     let in_the_way = draft
         .plan
@@ -34,21 +39,31 @@ pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<E
     })
 }
 
-fn for_people(plan: &Plan) -> String {
-    let mut lines: Vec<String> = plan
-        .steps()
-        .enumerate()
-        .map(|(number, step)| {
-            let device = plan
-                .devices
-                .get(step.device)
-                .map(|device| device.identity.to_string())
-                .unwrap_or_default();
-            let source = step.source.as_ref();
-            let source = source.map_or_else(String::new, |source| format!(" ({source})"));
-            let reason = &step.reason;
-            format!("{}. {step}: {reason}{source} [{device}]", number + 1)
-        })
+/// The plan, and the files that are written before its steps are made.
+#[derive(Serialize)]
+struct WithFiles<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileStep>,
+    #[serde(flatten)]
+    plan: &'a Plan,
+}
+
+fn for_people(plan: &Plan, files: &[FileStep]) -> String {
+    let steps = plan.steps().map(|step| {
+        let device = plan
+            .devices
+            .get(step.device)
+            .map(|device| device.identity.to_string())
+            .unwrap_or_default();
+        let source = step.source.as_ref();
+        let source = source.map_or_else(String::new, |source| format!(" ({source})"));
+        let reason = &step.reason;
+        format!("{step}: {reason}{source} [{device}]")
+    });
+    let files = files.iter().map(ToString::to_string);
+    let numbered = files.chain(steps).zip(1_usize..);
+    let mut lines: Vec<String> = numbered
+        .map(|(step, number)| format!("{number}. {step}"))
         .collect();
     if lines.is_empty() {
         lines.push("nothing to change".to_owned());

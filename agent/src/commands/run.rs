@@ -167,7 +167,7 @@ impl Service<'_> {
     }
 
     fn is_pass_due(&self) -> bool {
-        let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.report.ready);
         let is_ready = self.passed.as_ref().is_some_and(all_ready);
         let is_open = !is_ready || !self.settled || self.hindrance.is_some();
         self.loaded.is_some() && (is_open || self.is_policy_new)
@@ -301,7 +301,7 @@ impl Service<'_> {
         account.send_if_modified(|account| {
             let now = Account {
                 document_digest: status.document_digest.clone(),
-                devices: status.devices.clone(),
+                devices: status.reports(),
             };
             let changed = *account != now;
             *account = now;

@@ -271,6 +271,7 @@ mod tests {
         assert_eq!(Link::parse(&payload).unwrap().lower, None);
     }
 
+    // rtnetlink of older kernels (case 83).
     #[test]
     fn a_broken_attribute_does_not_hide_the_interface() {
         let mut payload = header(7, 1);

@@ -18,11 +18,20 @@ use super::{Cause, Message};
 /// One message of an answer, or an error of the socket.
 #[derive(Clone)]
 enum Part {
-    Link { flags: u16 },
+    Link {
+        flags: u16,
+    },
     Broken,
-    Done { flags: u16, code: i32 },
-    Ack { code: i32 },
+    Done {
+        flags: u16,
+        code: i32,
+    },
+    Ack {
+        code: i32,
+    },
     Fault(i32),
+    /// Another part, in the sequence number of the request before.
+    Late(Box<Part>),
 }
 
 /// Answers each request with the next script, in its sequence number.
@@ -62,6 +71,10 @@ impl Part {
                 &code.to_ne_bytes(),
             ),
             Self::Ack { code } => message(NLMSG_ERROR, 0, sequence, &code.to_ne_bytes()),
+            Self::Late(part) => {
+                let earlier = u32::from_ne_bytes(sequence).wrapping_sub(1);
+                return part.bytes(earlier.to_ne_bytes());
+            }
             Self::Fault(errno) => return Err(io::Error::from_raw_os_error(*errno)),
         })
     }
@@ -185,6 +198,8 @@ const CHANGED_DONE: Part = Part::Done {
 };
 const ENOBUFS: i32 = 105;
 
+// vishvananda/netlink#1018, vishvananda/netlink#1163, moby#48400 (case 77);
+// vishvananda/netlink#1057, pyroute2#535 (case 78).
 #[test]
 fn a_list_that_changed_while_it_was_read_is_read_again() {
     let scripts = [
@@ -195,12 +210,27 @@ fn a_list_that_changed_while_it_was_read_is_read_again() {
     assert_eq!(dump(scripts), (Ok(3), 3));
 }
 
+/// A request that was given up is answered all the same.
+// vishvananda/netlink#1057, pyroute2#535 (case 78); netavark@885f6578 (case 82).
+#[test]
+fn the_answer_to_another_request_is_passed_over() {
+    let late = |part: &Part| Part::Late(Box::new(part.clone()));
+    let script = vec![late(&LINK), LINK, late(&DONE), LINK, DONE];
+    assert_eq!(dump([script]), (Ok(2), 1));
+    let refusal = late(&Part::Ack { code: -1 });
+    assert_eq!(change(vec![refusal, Part::Ack { code: 0 }]), Ok(()));
+    let only_late = change(vec![late(&Part::Ack { code: 0 })]);
+    assert_eq!(only_late, Err(Cause::NoAnswer(Duration::from_millis(200))));
+}
+
+// vishvananda/netlink#1018, vishvananda/netlink#1163, moby#48400 (case 77).
 #[test]
 fn a_list_that_keeps_changing_is_given_up() {
     let scripts = vec![vec![LINK, CHANGED_DONE]; DUMPS + 1];
     assert_eq!(dump(scripts), (Err(Cause::Interrupted(DUMPS)), DUMPS));
 }
 
+// amazon-ec2-net-utils#86 (case 46); systemd#14417, systemd#5398, talos#8157 (case 79).
 #[test]
 fn an_overrun_is_followed_by_another_look() {
     let scripts = [
@@ -227,6 +257,7 @@ fn a_dump_can_fail_at_its_beginning_and_at_its_end() {
     }
 }
 
+// amazon-ec2-net-utils@26a67ce, amazon-ec2-net-utils@65fbb03 (case 47).
 #[test]
 fn silence_ends_with_the_deadline() {
     let expected = Cause::NoAnswer(Duration::from_millis(200));

@@ -155,6 +155,9 @@ fn mac(bytes: &[u8]) -> Option<MacAddress> {
 }
 
 #[cfg(test)]
+mod identity_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use device_attributes::NodeId;
@@ -180,6 +183,7 @@ mod tests {
         assert_eq!(indices, [2, 9]);
     }
 
+    // cloud-init LP#1692028 (case 9).
     #[test]
     fn a_hardware_address_that_is_none_is_absent() {
         for (bytes, expected) in [
@@ -247,6 +251,7 @@ mod tests {
         assert!(observation.pci_functions.contains_key(&address));
     }
 
+    // rtnetlink of older kernels (case 83).
     #[test]
     fn a_kernel_that_names_no_parents_is_helped_by_sysfs() {
         let sys = tempfile::tempdir().unwrap();

@@ -97,6 +97,7 @@ mod tests {
         (sys, directory)
     }
 
+    // Linux `drivers/virtio/virtio.c` (case 27).
     #[test]
     fn an_interface_sits_on_its_function_directly_or_through_virtio() {
         for (parent, address) in [

@@ -5,6 +5,7 @@
 
 mod disowned;
 mod drop_ins;
+mod foreseen;
 mod hand_over;
 mod ifupdown;
 mod ini;
@@ -20,7 +21,9 @@ use std::path::{Path, PathBuf};
 use device_attributes::read::file;
 
 pub use drop_ins::{DropIn, Ours, drop_ins};
+pub use foreseen::{FileStep, foreseen};
 pub use hand_over::{hand_over, take_back};
+pub use own_files::Change;
 pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;

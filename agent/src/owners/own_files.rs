@@ -80,10 +80,46 @@ impl OwnFiles {
     }
 }
 
+/// What is to become of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// It is written, in whole.
+    Write,
+    /// It is removed.
+    Remove,
+    /// It stays, since somebody else wrote it.
+    Leave,
+}
+
 enum Place {
     Free,
     Ours(String),
     Foreign,
+}
+
+/// What [`sync`] would do, below `/run`. A file of somebody else is left.
+pub(super) fn changes(roots: &Roots, wanted: &[DropIn]) -> Vec<(PathBuf, Change)> {
+    let known = OwnFiles::load(roots);
+    let written = wanted.iter().filter_map(|file| {
+        let digest = digest(file.text.as_bytes());
+        let change = match known.look(roots, &file.path) {
+            Place::Ours(present) if present == digest => return None,
+            Place::Ours(_) | Place::Free => Change::Write,
+            Place::Foreign => Change::Leave,
+        };
+        Some((file.path.clone(), change))
+    });
+    let removed = known.0.keys().filter_map(|path| {
+        let is_wanted = wanted.iter().any(|file| file.path == *path);
+        let change = match known.look(roots, path) {
+            Place::Ours(_) => Change::Remove,
+            Place::Foreign => Change::Leave,
+            Place::Free => return None,
+        };
+        (!is_wanted).then(|| (path.clone(), change))
+    });
+    written.chain(removed).collect()
 }
 
 /// Writes the files that are wanted and removes those of ours that are not any more.

@@ -28,7 +28,8 @@ pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
 pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    for address in &draft.wanted.addresses {
+    let wanted: Vec<&InterfaceAddress> = draft.addresses().collect();
+    for address in wanted {
         if !seen.insert(address) {
             continue;
         }

@@ -1,8 +1,11 @@
 //! What one interface needs beside its name, while it is put together: its steps so far, and what
 //! stands in the way.
 
-use device_attributes::MacAddress;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use device_attributes::report::Reason;
+use device_attributes::{InterfaceAddress, MacAddress};
 
 use super::{Action, Problem, Step, Wanted};
 use crate::observe::{Interface, Observation};
@@ -20,11 +23,41 @@ pub(super) struct Draft<'a> {
     pub given_mac: Option<MacAddress>,
     /// Why it can have no IPv6; nothing when it can.
     pub without_ipv6: Option<String>,
+    /// The wanted addresses that it cannot have, since another device wants them too.
+    pub shared_addresses: BTreeSet<IpAddr>,
     pub steps: Vec<Step>,
     pub problems: Vec<Problem>,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    /// One with nothing in it yet.
+    pub(super) fn new(
+        device: usize,
+        wanted: &'a Wanted,
+        interface: &'a Interface,
+        observation: &'a Observation,
+        name: &'a str,
+    ) -> Self {
+        Self {
+            device,
+            wanted,
+            interface,
+            observation,
+            name,
+            given_mac: None,
+            without_ipv6: None,
+            shared_addresses: BTreeSet::new(),
+            steps: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// The wanted addresses but those that another device wants too.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = &'a InterfaceAddress> {
+        let addresses = self.wanted.addresses.iter();
+        addresses.filter(|address| !self.shared_addresses.contains(&address.ip()))
+    }
+
     /// A step for the interface itself; `key` is the policy's name of the wish.
     pub(super) fn step(&mut self, action: Action, key: &str, reason: impl Into<String>) {
         self.step_of(
@@ -56,9 +89,12 @@ impl Draft<'_> {
     }
 
     pub(super) fn problem(&mut self, message: impl Into<String>) {
-        self.problems.push(Problem {
-            reason: Reason::ConfigurationFailed,
-            message: message.into(),
-        });
+        self.problem_of(Reason::ConfigurationFailed, message);
+    }
+
+    /// A problem for another reason than that the kernel would refuse.
+    pub(super) fn problem_of(&mut self, reason: Reason, message: impl Into<String>) {
+        let message = message.into();
+        self.problems.push(Problem { reason, message });
     }
 }

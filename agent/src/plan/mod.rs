@@ -10,6 +10,8 @@ mod names;
 mod rename;
 pub mod reversal;
 mod routing;
+mod routing_now;
+mod shared_addresses;
 pub mod step;
 mod sysctls;
 mod wanted;
@@ -21,6 +23,7 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
 use serde::{Deserialize, Serialize};
 
+pub use routing_now::{RoutingNow, routing_now};
 pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
@@ -125,17 +128,11 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let drafts = found.iter().zip(&own_names);
     let mut drafts: Vec<Draft<'_>> = drafts
         .map(|((device, wanted, interface), name)| Draft {
-            device: *device,
-            wanted,
-            interface,
-            observation,
-            name,
             given_mac: wanted.mac_address.filter(|mac| given.has(interface, *mac)),
-            without_ipv6: None,
-            steps: Vec::new(),
-            problems: Vec::new(),
+            ..Draft::new(*device, wanted, interface, observation, name)
         })
         .collect();
+    shared_addresses::refuse_shared(&mut drafts, wanted);
     for draft in &mut drafts {
         configuration::configuration(draft, &names);
     }

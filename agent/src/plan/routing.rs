@@ -45,7 +45,9 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
         }
     }
     let mut done: Vec<&RoutingRule> = Vec::new();
-    for (draft, wishes) in drafts.iter_mut().zip(&wanted_rules) {
+    let mut in_order: Vec<_> = drafts.iter_mut().zip(&wanted_rules).collect();
+    in_order.sort_by_key(|(draft, _)| draft.interface.index);
+    for (draft, wishes) in in_order {
         add_rules(draft, wishes, &mut done);
     }
 }
@@ -128,7 +130,8 @@ fn through(route: &Route, draft: &Draft<'_>) -> String {
     })
 }
 
-/// A rule that several devices want is made for the first of them.
+/// A rule that several devices want is made for the first of them by the interface's index, whatever
+/// order the document has them in.
 fn add_rules<'a>(
     draft: &mut Draft<'_>,
     wishes: &'a [Wish<RoutingRule>],
@@ -205,13 +208,19 @@ fn remove_rules(
     }
 }
 
-/// The device that a leftover belongs to. One that belongs to none falls to the first, where it
-/// cannot be that of a device that is not to be seen at the moment.
+/// The device that a leftover belongs to. One that belongs to none falls to the first by the
+/// interface's index, where it cannot be that of a device that is not to be seen at the moment.
 fn owner_or_first<'d, 'a>(
     drafts: &'d mut [Draft<'a>],
     owner: impl Fn(&Draft<'_>) -> bool,
     all_found: bool,
 ) -> Option<&'d mut Draft<'a>> {
-    let place = drafts.iter().position(owner);
-    drafts.get_mut(place.or(all_found.then_some(0))?)
+    let places = drafts.iter().enumerate();
+    // An owner comes before the others.
+    let first = places
+        .map(|(place, draft)| (!owner(draft), draft.interface.index, place))
+        .min();
+    let place = first.filter(|(is_other, ..)| all_found || !is_other);
+    let place = place.map(|(.., place)| place);
+    drafts.get_mut(place?)
 }

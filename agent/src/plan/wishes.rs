@@ -110,8 +110,7 @@ fn is_reached(gateway: IpAddr, draft: &Draft<'_>) -> bool {
     if matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
         return true;
     }
-    let addresses = draft.wanted.addresses.iter();
-    let mut addresses = addresses.chain(&draft.interface.addresses);
+    let mut addresses = draft.addresses().chain(&draft.interface.addresses);
     addresses.any(|address| {
         let link = Prefix::around(address.ip(), address.prefix());
         link.is_some_and(|link| link.contains(gateway))
@@ -158,7 +157,7 @@ fn connected_routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
 
 /// The addresses that it has or is to have and that others know it by, with their prefix lengths.
 fn own_addresses(draft: &Draft<'_>) -> BTreeSet<(IpAddr, u8)> {
-    let wanted = draft.wanted.addresses.iter();
+    let wanted = draft.addresses();
     wanted
         .chain(&draft.interface.addresses)
         .filter(|address| match address.ip() {

@@ -137,6 +137,7 @@ priority = 0x1_0
     assert_eq!(serde_json::from_str::<Vec<Route>>(&text).unwrap().len(), 3);
 }
 
+// kata-containers#2768, talos#9624 (case 64).
 #[test]
 fn a_default_route_has_the_family_of_its_gateway() {
     for (keys, to) in [
@@ -291,6 +292,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+// kata-containers#73 (case 68).
 #[test]
 fn mistakes_are_named_with_their_place() {
     for (keys, place, words) in MISTAKES {

@@ -11,6 +11,7 @@ use device_attributes::report::DeviceReport;
 use device_attributes::{DeviceIdentity, Name};
 use sha2::{Digest, Sha256};
 
+use super::DeviceStatus;
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -27,14 +28,14 @@ pub(super) struct Unwritten {
 }
 
 /// Writes the files of these devices, each whole, and removes those of others.
-pub(super) fn write(roots: &Roots, devices: &[DeviceReport]) -> Result<(), Unwritten> {
+pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwritten> {
     let directory = state_directory::path(roots).join(DIRECTORY);
     let mut present = BTreeSet::new();
     for (stem, device) in stems(devices).into_iter().zip(devices) {
         // Every map of a report has string keys, and memory takes all bytes.
         let mut json = serde_json::to_vec_pretty(device).unwrap_or_default();
         json.push(b'\n');
-        for (ending, bytes) in [("json", json), ("env", env(device).into_bytes())] {
+        for (ending, bytes) in [("json", json), ("env", env(&device.report).into_bytes())] {
             let name = format!("{stem}.{ending}");
             let path = directory.join(&name);
             state_directory::replace(&path, &bytes).map_err(|error| Unwritten { path, error })?;
@@ -66,9 +67,9 @@ fn remove_others(directory: &Path, present: &BTreeSet<String>) -> io::Result<()>
 }
 
 /// The names of the devices' files without their ending, each different.
-fn stems(devices: &[DeviceReport]) -> Vec<String> {
-    let short = |device: &DeviceReport| short_stem(&device.identity);
-    let long = |device: &DeviceReport| long_stem(&device.identity);
+fn stems(devices: &[DeviceStatus]) -> Vec<String> {
+    let short = |device: &DeviceStatus| short_stem(&device.report.identity);
+    let long = |device: &DeviceStatus| long_stem(&device.report.identity);
     let mut shorts: BTreeMap<String, usize> = BTreeMap::new();
     let mut longs: BTreeMap<String, usize> = BTreeMap::new();
     for device in devices {

@@ -2,8 +2,10 @@
 
 mod conversation;
 pub mod device_files;
+mod device_status;
 mod lines;
 pub mod relay;
 pub mod status;
 
+pub use device_status::DeviceStatus;
 pub use status::Status;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
 
+use super::DeviceStatus;
 use super::device_files::{self, Unwritten};
+use crate::listing::listing;
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -37,7 +39,7 @@ pub struct Status {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Every device, as observed.
-    pub devices: Vec<DeviceReport>,
+    pub devices: Vec<DeviceStatus>,
 }
 
 /// Why the status file cannot be read or written.
@@ -88,7 +90,7 @@ impl Status {
     pub fn of_devices(
         source: PathBuf,
         document_digest: String,
-        devices: Vec<DeviceReport>,
+        devices: Vec<DeviceStatus>,
         ready: bool,
     ) -> Self {
         Self {
@@ -99,6 +101,12 @@ impl Status {
             devices,
             ..Self::without_attributes(String::new())
         }
+    }
+
+    /// What the relay is told of each device.
+    pub fn reports(&self) -> Vec<DeviceReport> {
+        let devices = self.devices.iter();
+        devices.map(|device| device.report.clone()).collect()
     }
 
     /// The file's path.
@@ -172,7 +180,7 @@ impl Status {
 impl fmt::Display for Status {
     /// For people: a line for the whole, then a line for each device.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ready = self.devices.iter().filter(|device| device.ready).count();
+        let ready = self.devices.iter().filter(|it| it.report.ready).count();
         match (&self.problem, self.devices.len()) {
             (Some(problem), 0) => write!(f, "not ready: {problem}")?,
             (Some(problem), all) => write!(f, "{ready} of {all} devices ready, but {problem}")?,
@@ -180,6 +188,10 @@ impl fmt::Display for Status {
             (None, all) => write!(f, "{ready} of {all} devices ready")?,
         }
         for device in &self.devices {
+            let routing = device.routes.iter().map(ToString::to_string);
+            let routing = routing.chain(device.rules.iter().map(ToString::to_string));
+            let (routing, mtu) = (listing(routing), device.mtu);
+            let device = &device.report;
             write!(f, "\n  {}: {}", device.identity, device.reason)?;
             if let Some(name) = &device.interface_name {
                 write!(f, ", {name}")?;
@@ -193,8 +205,14 @@ impl fmt::Display for Status {
             if let Some(node) = device.numa_node {
                 write!(f, " on NUMA node {node}")?;
             }
+            if let Some(mtu) = mtu {
+                write!(f, ", MTU {mtu}")?;
+            }
             for address in &device.addresses {
                 write!(f, ", {address}")?;
+            }
+            if !routing.is_empty() {
+                write!(f, ", {routing}")?;
             }
             if !device.message.is_empty() {
                 write!(f, ": {}", device.message)?;

@@ -96,6 +96,7 @@ fn a_file_that_breaks_beside_good_ones_is_news() {
 }
 
 /// As kubelet writes a projected volume: the name is a link through `..data`, which is replaced.
+// Linux mount(2) (case 85); kata-containers#10411 (case 86).
 #[test]
 fn a_file_behind_links_is_followed_to_its_new_place() {
     let directory = TempDir::new().unwrap();
@@ -113,4 +114,29 @@ fn a_file_behind_links_is_followed_to_its_new_place() {
     fs::rename(at("..data_tmp"), at("..data")).unwrap();
     let second = load_path(&at("device-attributes.json")).unwrap();
     assert_ne!(first.digest, second.digest);
+}
+
+/// Writers that open the file with `O_TRUNC`, as upstream's do, leave it empty or cut for a moment.
+// KEP-5304 `kubeletplugin/metadata.go` (case 84).
+#[test]
+fn a_writer_that_truncates_in_place_is_waited_out() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("nic-metadata.json");
+    let text = METADATA.repeat(40);
+    fs::write(&path, &text).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for _ in 0..500 {
+                fs::write(&path, &text).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            match load_path(&path) {
+                Ok(loaded) => assert_eq!(loaded.reading.document.devices.len(), 1),
+                Err(LoadError::NotYet(_)) => {}
+                Err(broken @ LoadError::Broken(_)) => panic!("{broken}"),
+            }
+        }
+    });
+    assert!(load_path(&path).is_ok());
 }

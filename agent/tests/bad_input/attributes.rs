@@ -145,6 +145,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+// bottlerocket#3685 (case 90).
 #[test]
 fn every_kind_has_its_message_and_exit_code() {
     let directory = TempDir::new().unwrap();
@@ -170,6 +171,7 @@ fn every_kind_has_its_message_and_exit_code() {
     }
 }
 
+// kata-containers `src/agent/src/watcher.rs` (case 93).
 #[test]
 fn what_is_no_file_neither_hangs_nor_is_read() {
     let directory = TempDir::new().unwrap();
@@ -238,6 +240,7 @@ fn unknown_version_first_is_skipped() {
     assert_eq!(said.code, 0, "{}", said.stderr);
 }
 
+// bottlerocket#3685 (case 90).
 #[test]
 fn validate_names_line_and_field_of_one_device_and_takes_the_others() {
     let directory = TempDir::new().unwrap();

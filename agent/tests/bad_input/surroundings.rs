@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use crate::{FLAT, agent};
 
+// KEP-5304: unknown fields (case 92).
 #[test]
 fn a_wrong_policy_is_a_configuration_error() {
     let directory = TempDir::new().unwrap();
@@ -41,6 +42,25 @@ fn a_wrong_policy_is_a_configuration_error() {
     assert_eq!(said.code, 1, "{}", said.stderr);
     let message = "50-nic.toml:2:1: unknown key `renam`: did you mean `rename`?";
     assert!(said.stderr.contains(message), "{}", said.stderr);
+}
+
+/// It would mean the least, the most or nothing said: leaving the key out is the last.
+// cloud-init#6239 (case 43).
+#[test]
+fn an_mtu_of_zero_is_refused() {
+    let directory = TempDir::new().unwrap();
+    let policy = directory.path().join("agent.toml");
+    for (text, line) in [
+        ("[[device]]\nmtu = 0\n", "agent.toml:2:7"),
+        ("[[device]]\nmtu = 67\n", "agent.toml:2:7"),
+        ("[[device]]\nmtu = -1\n", "agent.toml:2:7"),
+    ] {
+        fs::write(&policy, text).unwrap();
+        let said = agent(directory.path(), &["validate", policy.to_str().unwrap()]);
+        assert_eq!(said.code, 1, "{}", said.stderr);
+        assert!(said.stderr.contains(line), "{}", said.stderr);
+        assert!(said.stderr.contains("68"), "{}", said.stderr);
+    }
 }
 
 #[test]

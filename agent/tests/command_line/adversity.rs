@@ -139,3 +139,36 @@ fn what_fails_again_and_again_is_told_once() {
         assert_eq!(service.end(), 0);
     });
 }
+
+/// An image that is copied after the agent ran carries nothing of the machine that it ran on.
+// google/guest-agent#401 (case 39).
+#[test]
+fn nothing_is_written_but_below_run() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        guest.policy("[[device]]\nmtu = 1400\nsource-routing = true\n");
+        let listed = || {
+            let mut command = Command::new("find");
+            command.args([
+                ".",
+                "-path",
+                "./run",
+                "-prune",
+                "-o",
+                "-printf",
+                "%p %s %T@ %C@\n",
+            ]);
+            let output = command.current_dir(guest.path("")).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let before = listed();
+        assert!(before.contains("./etc/dra-guest/agent.toml"), "{before}");
+        for command in ["plan", "apply", "apply", "revert"] {
+            let said = guest.agent(command);
+            assert_eq!(said.code, 0, "{command}: {}", said.stderr);
+        }
+        assert_eq!(listed(), before);
+    });
+}

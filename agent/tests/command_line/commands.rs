@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::guest::{Guest, device, mac};
 use crate::namespace::{in_namespace, ip, veth};
 
+// dranet `pkg/driver/hostdevice.go` (case 111).
 #[test]
 fn apply_names_configures_and_reports_what_it_observed() {
     in_namespace(|| {
@@ -64,29 +65,6 @@ fn apply_names_configures_and_reports_what_it_observed() {
 }
 
 #[test]
-fn plan_changes_nothing_and_names_what_apply_will_do() {
-    in_namespace(|| {
-        veth("eth0", 1);
-        let guest = Guest::new();
-        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
-        let before = ip("addr show");
-        let said = guest.agent("plan");
-        assert_eq!(said.code, 0, "{}", said.stderr);
-        assert_eq!(
-            said.stdout,
-            "1. rename eth0 to net1: its name is to be net1 (attribute network.interfaceName) [nic-1/vf (d1)]\n\
-             2. set net1 up: it is down [nic-1/vf (d1)]\n\
-             3. add 192.0.2.5/24 to net1: it does not have this address (attribute network.ipAddresses) \
-             [nic-1/vf (d1)]\n"
-        );
-        let json: Value = serde_json::from_str(&guest.agent("plan --json").stdout).unwrap();
-        assert_eq!(json["transactions"].as_array().unwrap().len(), 2);
-        assert_eq!(ip("addr show"), before);
-        assert_eq!(guest.status(), None);
-    });
-}
-
-#[test]
 fn names_change_places() {
     in_namespace(|| {
         veth("net1", 1);
@@ -100,6 +78,7 @@ fn names_change_places() {
     });
 }
 
+// cloud-init#4043 (case 3).
 #[test]
 fn a_missing_device_does_not_stop_the_others() {
     in_namespace(|| {
@@ -130,6 +109,7 @@ fn a_missing_device_does_not_stop_the_others() {
     });
 }
 
+// google/guest-agent#482 (case 22).
 #[test]
 fn a_broken_entry_does_not_stop_the_others() {
     in_namespace(|| {
@@ -158,6 +138,7 @@ fn a_broken_entry_does_not_stop_the_others() {
     });
 }
 
+// dranet@f8fa173, dranet@5f8645a (case 44).
 #[test]
 fn what_the_kernel_refuses_is_in_the_report_in_its_words() {
     in_namespace(|| {
@@ -180,6 +161,7 @@ fn what_the_kernel_refuses_is_in_the_report_in_its_words() {
     });
 }
 
+// google/guest-agent#610 (case 50).
 #[test]
 fn a_second_apply_asks_the_kernel_for_no_change() {
     in_namespace(|| {
@@ -216,6 +198,7 @@ fn a_second_apply_asks_the_kernel_for_no_change() {
     });
 }
 
+// amazon-ec2-net-utils@26a67ce, amazon-ec2-net-utils@65fbb03 (case 47).
 #[test]
 fn apply_waits_as_long_as_it_is_told() {
     in_namespace(|| {

@@ -5,6 +5,7 @@ use std::fs;
 use crate::namespace::{in_namespace, ip};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
+// netavark@9a73a52c, netavark@060f55dc (case 76).
 #[test]
 fn names_and_sysctls_are_set_and_taken_back() {
     in_namespace(|| {
@@ -39,6 +40,7 @@ fn names_and_sysctls_are_set_and_taken_back() {
     });
 }
 
+// systemd#5954, systemd#9102, systemd#9254 (case 41).
 #[test]
 fn an_mtu_below_that_of_ipv6_is_a_problem_of_ipv6_alone() {
     in_namespace(|| {
@@ -84,6 +86,7 @@ fn what_is_made_on_an_interface_shrinks_first_and_grows_again() {
     });
 }
 
+// systemd#5882, systemd#11375, systemd#24389 (case 53).
 #[test]
 fn apply_waits_for_duplicate_address_detection() {
     in_namespace(|| {

@@ -13,6 +13,7 @@ mod guest;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod planning;
 mod revert;
 mod routing;
 mod service;

@@ -74,6 +74,7 @@ fn killed(guest: &Guest, command: &str, call: &str, number: usize) -> bool {
     }
 }
 
+// google/dranet#33, dranet#42 (case 112).
 #[test]
 fn all_that_was_done_is_taken_back() {
     in_namespace(|| {
@@ -110,6 +111,7 @@ fn all_that_was_done_is_taken_back() {
     });
 }
 
+// dranet#89 (case 110).
 #[test]
 fn several_passes_are_taken_back_to_the_state_before_the_first() {
     in_namespace(|| {
@@ -175,6 +177,7 @@ fn a_revert_that_is_killed_anywhere_can_be_repeated() {
     });
 }
 
+// amazon-ec2-net-utils@26a67ce, amazon-ec2-net-utils@65fbb03 (case 47).
 #[test]
 fn an_apply_that_is_killed_anywhere_is_repeated_without_losing_the_first_state() {
     in_namespace(|| {

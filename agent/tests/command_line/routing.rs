@@ -8,6 +8,7 @@ use crate::guest::{Guest, device};
 use crate::namespace::{in_namespace, ip, veth};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
+// cloud-init LP#1792415, cloud-init#4996, talos@14abe5140, systemd#20217 (case 60).
 #[test]
 fn routes_of_every_kind_come_behind_their_addresses() {
     in_namespace(|| {
@@ -47,6 +48,7 @@ fn routes_of_every_kind_come_behind_their_addresses() {
     });
 }
 
+// amazon-ec2-net-utils#167 (case 72).
 #[test]
 fn what_is_wanted_no_more_goes_and_what_is_anothers_stays() {
     in_namespace(|| {
@@ -151,6 +153,7 @@ fn source_routing_keeps_answers_on_the_link_of_their_address() {
     });
 }
 
+// google/dranet#33, dranet#42 (case 112).
 #[test]
 fn revert_takes_routes_and_rules_and_leaves_those_of_others() {
     in_namespace(|| {
@@ -178,6 +181,7 @@ fn revert_takes_routes_and_rules_and_leaves_those_of_others() {
     });
 }
 
+// kata-containers#11200, netavark#439, netavark#471, systemd#12656 (case 51).
 #[test]
 fn without_ipv6_the_rest_stands_and_stays() {
     in_namespace(|| {
@@ -208,6 +212,7 @@ fn without_ipv6_the_rest_stands_and_stays() {
 }
 
 /// The kernel takes IPv6 away below 1280 bytes, sysctls and all.
+// google/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
 fn a_route_that_is_lost_comes_again() {
     in_namespace(|| {
@@ -221,5 +226,69 @@ fn a_route_that_is_lost_comes_again() {
         lacks("route show", "default");
         apply(&guest);
         shows("route show", &["default via 192.0.2.1 dev net1 proto 218"]);
+    });
+}
+
+// dranet `pkg/driver/hostdevice.go` (case 111).
+#[test]
+fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
+    in_namespace(|| {
+        linked("eth0");
+        let guest = guest(
+            &["192.0.2.5/24"],
+            "mtu = 1400
+             source-routing = true
+             routes = [{to = \"default\", via = \"192.0.2.1\", metric = 7},
+                       {to = \"203.0.113.0/24\", via = \"192.0.2.2\"},
+                       {to = \"2001:db8:9::/48\", type = \"unreachable\"}]",
+        );
+        ip("link set eth0 up");
+        ip("address add 192.0.2.5/24 dev eth0");
+        ip("route add 203.0.113.0/24 via 192.0.2.2 proto static");
+        ip("route add 203.0.114.0/24 via 192.0.2.2 proto static");
+        apply(&guest);
+        let status = guest.status().unwrap();
+        let device = &status["devices"][0];
+        assert_eq!(device["mtu"], 1400, "{device}");
+        let all = |key: &str, values: [&str; 2]| -> Vec<String> {
+            let list = device[key].as_array().unwrap().iter();
+            let mut words: Vec<String> = list
+                .map(|one| values.map(|value| one[value].to_string()).join(" "))
+                .collect();
+            words.sort();
+            words
+        };
+        // The second one through the main table is another's, and was asked for; the other is not.
+        assert_eq!(
+            all("routes", ["destination", "protocol"]),
+            [
+                "\"0.0.0.0/0\" 218",
+                "\"0.0.0.0/0\" 218",
+                "\"192.0.2.0/24\" 218",
+                "\"2001:db8:9::/48\" 218",
+                "\"203.0.113.0/24\" 218",
+                "\"203.0.113.0/24\" 4",
+            ]
+        );
+        assert_eq!(
+            all("rules", ["from", "priority"]),
+            ["\"192.0.2.5/32\" 10739"]
+        );
+        let shown = guest.agent("status").stdout;
+        assert!(shown.contains(", MTU 1400, 192.0.2.5/24"), "{shown}");
+        assert!(
+            shown.contains("route default via 192.0.2.1, metric 7"),
+            "{shown}"
+        );
+
+        // What has gone since is not shown, whatever was asked for.
+        guest.policy("");
+        apply(&guest);
+        let status = guest.status().unwrap();
+        let device = &status["devices"][0];
+        assert_eq!(device["mtu"], 1400, "{device}");
+        for key in ["routes", "rules"] {
+            assert_eq!(device.get(key), None, "{device}");
+        }
     });
 }

@@ -53,6 +53,8 @@ fn names_interface(path: &Path, name: &str) -> bool {
         .is_ok_and(|text| text.contains(&format!("\"interfaceName\": \"{name}\"")))
 }
 
+// KEP-5304 `kubeletplugin/metadata.go` (case 84); Linux mount(2) (case 85);
+// kata-containers/runtime#1505, kata-containers#1879, vfkit#126 (case 87).
 #[test]
 fn the_service_waits_for_the_file_and_follows_its_changes() {
     in_namespace(|| {
@@ -106,6 +108,7 @@ fn the_service_waits_for_the_file_and_follows_its_changes() {
     });
 }
 
+// kata-containers#9758, kata-containers#9895 (case 45).
 #[test]
 fn the_service_configures_a_device_that_comes_late() {
     in_namespace(|| {
@@ -121,6 +124,7 @@ fn the_service_configures_a_device_that_comes_late() {
     });
 }
 
+// systemd#5882, systemd#11375, systemd#24389 (case 53).
 #[test]
 fn an_address_that_another_host_has_is_not_ready() {
     in_namespace(|| {
@@ -188,6 +192,7 @@ fn a_policy_is_read_again_on_sighup_and_a_broken_one_changes_nothing() {
     });
 }
 
+// google/guest-agent#179 (case 48).
 #[test]
 fn systemd_is_told_when_the_first_pass_is_over() {
     in_namespace(|| {

@@ -29,6 +29,7 @@ fn first_device(guest: &Guest) -> Value {
     guest.status().unwrap()["devices"][0].clone()
 }
 
+// cloud-init LP#1766287, cloud-init LP#1983516, cloud-init#6184 (case 35).
 #[test]
 fn what_others_change_is_put_right_and_what_they_add_stays() {
     in_namespace(|| {
@@ -97,6 +98,7 @@ fn a_foe_that_never_rests_is_told_and_not_fought_without_end() {
     });
 }
 
+// systemd#25813, systemd#29388, systemd#30345, systemd#36077 (case 49).
 #[test]
 fn managers_are_told_which_interfaces_are_ours_and_revert_takes_it_back() {
     in_namespace(|| {
@@ -158,6 +160,7 @@ fn managers_are_told_which_interfaces_are_ours_and_revert_takes_it_back() {
     });
 }
 
+// amazon-ec2-net-utils#146 (case 71); amazon-vpc-cni-k8s#3524 (case 75).
 #[test]
 fn a_manager_that_is_about_to_start_is_told_by_its_configuration() {
     in_namespace(|| {
@@ -226,5 +229,39 @@ fn a_manager_that_is_about_to_start_is_told_by_its_configuration() {
         put("etc/network/interfaces", "source interfaces.d/*\n");
         put("etc/network/interfaces.d/a", "allow-hotplug /net*=x\n");
         assert!(message().contains("left to ifupdown ("));
+    });
+}
+
+/// Reloading costs leases and connections: with nothing changed it must not be.
+// amazon-ec2-net-utils#107, amazon-linux-2023#1127 (case 74).
+#[test]
+fn a_manager_is_told_when_a_file_changed_and_not_again() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let links = guest.path("run/systemd/netif/links");
+        std::fs::create_dir_all(&links).unwrap();
+        std::fs::write(guest.path("run/systemd/netif/state"), "").unwrap();
+        let index = std::fs::read_to_string("/sys/class/net/eth0/ifindex").unwrap();
+        std::fs::write(links.join(index.trim()), "ADMIN_STATE=unmanaged\n").unwrap();
+        let told = || {
+            let trace = guest.path("trace");
+            let mut command = Command::new("strace");
+            command.args(["-f", "-e", "trace=execve", "-o"]).arg(&trace);
+            command
+                .arg(env!("CARGO_BIN_EXE_dra-guest-agent"))
+                .arg("apply");
+            let output = guest.with_roots(command).output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            let trace = std::fs::read_to_string(trace).unwrap();
+            trace.matches("execve(\"/usr/bin/networkctl\"").count()
+        };
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        assert_eq!((told(), told()), (1, 0));
+        // An address is no matter of the files.
+        guest.document(&json!([device(1, "net1", &["192.0.2.6/24"])]));
+        assert_eq!(told(), 0);
+        guest.document(&json!([device(1, "net2", &["192.0.2.6/24"])]));
+        assert_eq!((told(), told()), (1, 0));
     });
 }

@@ -74,6 +74,7 @@ fn an_interface_is_brought_into_its_wanted_state() {
     });
 }
 
+// systemd#29957, systemd#29073, systemd#16665, systemd#24102 (case 30).
 #[test]
 fn names_go_round_in_cycles_through_a_temporary_one() {
     in_namespace(|| {
@@ -102,6 +103,7 @@ fn names_go_round_in_cycles_through_a_temporary_one() {
     });
 }
 
+// netavark@980d68ab, netavark@e6d09ff9 (case 37).
 #[test]
 fn a_transaction_whose_last_step_fails_leaves_nothing_behind() {
     in_namespace(|| {
@@ -154,6 +156,7 @@ fn one_device_that_fails_does_not_stop_the_others() {
     });
 }
 
+// dranet@f8fa173, dranet@5f8645a (case 44).
 #[test]
 fn an_mtu_that_the_device_cannot_have_is_refused_in_the_kernels_words() {
     in_namespace(|| {
@@ -208,6 +211,7 @@ fn an_ipv6_address_with_another_prefix_length_is_not_the_wanted_one() {
     });
 }
 
+// kata-containers#6842, kata-containers#9900 (case 32).
 #[test]
 fn renaming_an_interface_that_is_up_costs_it_nothing() {
     in_namespace(|| {

@@ -63,6 +63,7 @@ fn addresses_come_and_go() {
     });
 }
 
+// vishvananda/netlink#1018, vishvananda/netlink#1163, moby#48400 (case 77).
 #[test]
 fn a_list_that_keeps_changing_is_never_half_a_list() {
     in_namespace(|| {

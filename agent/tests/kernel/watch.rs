@@ -22,6 +22,7 @@ async fn hears(watch: &mut Watch, expected: impl Fn(Change) -> bool) -> bool {
     waited.await.is_ok_and(|heard| heard.is_ok())
 }
 
+// google/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
 fn every_kind_of_change_is_heard_with_its_interface() {
     in_namespace(|| {
@@ -59,6 +60,7 @@ fn every_kind_of_change_is_heard_with_its_interface() {
     });
 }
 
+// amazon-ec2-net-utils#86 (case 46); systemd#14417, systemd#5398, talos#8157 (case 79).
 #[test]
 fn what_is_lost_is_told_and_the_next_is_heard() {
     in_namespace(|| {

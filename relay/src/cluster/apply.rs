@@ -64,6 +64,7 @@ pub(super) fn texts(value: &Value, keys: &[&str]) -> Map<String, Json> {
 mod tests {
     use super::*;
 
+    // google/dranet#117 (case 108); dra-driver-sriov `pkg/driver/dra_hook.go` (case 109b).
     #[test]
     fn only_our_conditions_and_all_of_them() {
         let claim = serde_json::from_value(json!({

@@ -86,6 +86,7 @@ fn two_guests_have_an_account_each() {
     assert_eq!(world.status("b.yaml"), "False Pending");
 }
 
+// kubernetes#128240 (case 109).
 #[test]
 fn what_is_not_in_the_claim_is_a_problem_and_the_rest_is_written() {
     let world = World::new();

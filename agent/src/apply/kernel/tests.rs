@@ -10,6 +10,7 @@ fn kernel(netlink: &Netlink) -> Kernel<'_> {
 
 /// The kernel that runs the tests may rename interfaces that are up: the way for the others
 /// is taken here by hand.
+// ifupdown2#187, containernetworking/plugins#1155 (case 52); rtnetlink of older kernels (case 83).
 #[test]
 fn renaming_while_down_puts_ipv6_addresses_and_routes_back() {
     in_namespace(|| {
@@ -55,6 +56,7 @@ fn renaming_while_down_puts_ipv6_addresses_and_routes_back() {
     });
 }
 
+// kata-containers#6842, kata-containers#9900 (case 32).
 #[test]
 fn a_refused_rename_while_down_ends_up_again() {
     in_namespace(|| {

@@ -4,7 +4,7 @@ use super::*;
 use std::process::Command;
 use tempfile::TempDir;
 
-fn device(claim: &str, request: &str, device: &str) -> DeviceReport {
+fn device(claim: &str, request: &str, device: &str) -> DeviceStatus {
     serde_json::from_value(serde_json::json!({
         "identity": {
             "claim": {"namespace": "default", "name": claim},
@@ -30,10 +30,10 @@ fn names(run: &TempDir) -> Vec<String> {
 #[test]
 fn every_device_has_a_name_of_its_own_and_none_leads_elsewhere() {
     let mut of_template = device("vm-nic-x7k2p", "vf", "a");
-    let claim = of_template.identity.claim.as_mut().unwrap();
+    let claim = of_template.report.identity.claim.as_mut().unwrap();
     claim.pod_claim_name = Some("nic".parse().unwrap());
     let mut flat = device("x", "x", "x");
-    flat.identity = DeviceIdentity::default();
+    flat.report.identity = DeviceIdentity::default();
     let devices = [
         of_template,
         device("..", "../../x", "a"),
@@ -81,15 +81,16 @@ fn files_of_devices_that_are_gone_go_and_the_others_stay() {
     write(&roots, &[device("b", "vf", "d")]).unwrap();
     assert_eq!(names(&run), ["b.vf.env", "b.vf.json"]);
     let json = fs::read(run.path().join("dra-guest/devices/b.vf.json")).unwrap();
-    let read: DeviceReport = serde_json::from_slice(&json).unwrap();
+    let read: DeviceStatus = serde_json::from_slice(&json).unwrap();
     assert_eq!(read, device("b", "vf", "d"));
     write(&roots, &[]).unwrap();
     assert_eq!(names(&run), [""; 0]);
 }
 
+// amazon-ec2-net-utils#90 (case 23).
 #[test]
 fn what_is_not_known_is_absent() {
-    let mut device = device("a", "vf", "d");
+    let mut device = device("a", "vf", "d").report;
     device.interface_name = None;
     device.addresses.clear();
     device.numa_node = None;
@@ -118,7 +119,7 @@ fn a_shell_reads_the_values_as_they_are_and_runs_none() {
         "#",
         "!!",
     ] {
-        let mut device = device("a", "vf", "d");
+        let mut device = device("a", "vf", "d").report;
         device.interface_name = Some(name.to_owned());
         fs::write(&file, env(&device)).unwrap();
         let script = ". ./env; printf '%s|%s|%s' \"$DRA_GUEST_INTERFACE\" \"$DRA_GUEST_ADDRESSES\" \
@@ -132,7 +133,7 @@ fn a_shell_reads_the_values_as_they_are_and_runs_none() {
         assert!(!run.path().join("x").exists());
     }
     // No line can be forged.
-    let mut device = device("a", "vf", "d");
+    let mut device = device("a", "vf", "d").report;
     device.interface_name = Some("a\nDRA_GUEST_READY=false\u{1b}".to_owned());
     assert_eq!(env(&device).matches("\nDRA_GUEST_READY=").count(), 1);
 }

@@ -1,0 +1,65 @@
+//! What handing the interfaces over would write, for `plan`.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::own_files::{self, Change};
+use super::{drop_ins, ours};
+use crate::observe::Observation;
+use crate::plan::{Plan, Wanted};
+use crate::roots::Roots;
+
+/// One file that is to be another than it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileStep {
+    /// The file.
+    pub path: PathBuf,
+    /// What becomes of it.
+    pub action: Change,
+    /// Why, in a sentence.
+    pub reason: &'static str,
+}
+
+/// The files that `apply` would write and remove before its first step.
+pub fn foreseen(
+    roots: &Roots,
+    wanted: &[Wanted],
+    observation: &Observation,
+    plan: &Plan,
+) -> Vec<FileStep> {
+    let files = drop_ins(&ours(wanted, observation, plan));
+    let changes = own_files::changes(roots, &files).into_iter();
+    let steps = changes.map(|(path, action)| FileStep {
+        reason: match action {
+            Change::Write => purpose(&path),
+            Change::Remove => "nothing needs it any more",
+            Change::Leave => "it is not as this agent wrote it",
+        },
+        path: roots.run.join(path),
+        action,
+    });
+    steps.collect()
+}
+
+fn purpose(path: &std::path::Path) -> &'static str {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    match ending {
+        Some("network") => "it tells systemd-networkd which interfaces the agent configures",
+        Some("conf") => "it tells NetworkManager which interfaces the agent configures",
+        // A `.link` file.
+        _ => "it tells udev the name that the interface is to have",
+    }
+}
+
+impl std::fmt::Display for FileStep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.action {
+            Change::Write => "write",
+            Change::Remove => "remove",
+            Change::Leave => "leave",
+        };
+        write!(f, "{verb} {}: {}", self.path.display(), self.reason)
+    }
+}
