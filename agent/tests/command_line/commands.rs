@@ -162,6 +162,7 @@ fn what_the_kernel_refuses_is_in_the_report_in_its_words() {
 }
 
 // google/guest-agent#610 (case 50).
+// google/guest-agent#610 (case 50); talos#13932 (case 113).
 #[test]
 fn a_second_apply_asks_the_kernel_for_no_change() {
     in_namespace(|| {

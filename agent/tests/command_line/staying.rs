@@ -258,10 +258,10 @@ fn a_manager_is_told_when_a_file_changed_and_not_again() {
         };
         guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
         assert_eq!((told(), told()), (1, 0));
-        // An address is no matter of the files.
-        guest.document(&json!([device(1, "net1", &["192.0.2.6/24"])]));
-        assert_eq!(told(), 0);
+        // Neither an address nor a name is a matter of the manager's files.
         guest.document(&json!([device(1, "net2", &["192.0.2.6/24"])]));
+        assert_eq!(told(), 0);
+        guest.policy("[[device]]\ncoexist = \"leave\"\n");
         assert_eq!((told(), told()), (1, 0));
     });
 }
