@@ -171,7 +171,11 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
         ensure!(status == 503, "{status} {words}");
         Ok((words == vms).then_some(()))
     })?;
-    ensure!(node.metric("failures_total{operation=\"watch\",reason=\"forbidden\"}")? >= 1.0);
+    // Its list may be answered after that of the pods.
+    node.wait_for_metric(
+        "failures_total{operation=\"watch\",reason=\"forbidden\"}",
+        1.0,
+    )?;
     let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-oi";
     let mut object = control.admin().get(role)?.object()?;
     object["rules"] = json!(rules());
