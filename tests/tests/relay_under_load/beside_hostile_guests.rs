@@ -78,7 +78,8 @@ pub fn honest_guests_are_heard(control: &mut ControlPlane) -> Result<()> {
     let memory = fleet.memory()?;
     let seconds = begin.elapsed().as_secs();
     println!("in {seconds} s: {did:?}; {memory:?} KiB, {most_files} open files at most");
-    ensure!(did.iter().all(|(_, times)| *times > 0), "{did:?}");
+    // One time is a line, a connection, or 10,000 lines: nobody has only begun.
+    ensure!(did.iter().all(|(_, times)| *times >= 10), "{did:?}");
     ensure!(memory.peak < MEMORY_KIB, "{memory:?}");
     ensure!(most_files < FILES, "{most_files} open files");
     check_lines(&fleet, begin)?;

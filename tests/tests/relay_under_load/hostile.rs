@@ -141,7 +141,8 @@ fn garbage(guest: &Guest<'_>) -> u64 {
     let mut times = 0;
     while guest.goes_on() {
         for bytes in [
-            &b"\xff\xfe\x00\n"[..],
+            &b"{\"type\":\"heartbeat\"}\n"[..],
+            b"\xff\xfe\x00\n",
             b"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\n",
             b"{\"type\":\"report\",\"sequence\":1e999,\"devices\":[]}\n",
             b"GET / HTTP/1.1\r\n\r\n",
