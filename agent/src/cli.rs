@@ -75,6 +75,16 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Take back what run and apply did since the machine came up, and nothing else.
+    ///
+    /// Names, MAC addresses, MTUs, sysctls, addresses, routes, rules and whether an interface is up
+    /// become what they were before. What others have changed since is left, and said. Refused while
+    /// the service runs, which would do it all again.
+    Revert {
+        /// Show what would be taken back; change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Check files: attributes in any known form, or a policy (*.toml).
     Validate {
         /// The files.
@@ -123,6 +133,9 @@ pub struct RootArguments {
     /// The root of configuration.
     #[arg(long, global = true, hide = true, default_value = "/etc")]
     etc_root: PathBuf,
+    /// The root of what the distribution installs.
+    #[arg(long, global = true, hide = true, default_value = "/usr")]
+    usr_root: PathBuf,
 }
 
 impl From<RootArguments> for Roots {
@@ -132,6 +145,7 @@ impl From<RootArguments> for Roots {
             proc: arguments.proc_root,
             run: arguments.run_root,
             etc: arguments.etc_root,
+            usr: arguments.usr_root,
         }
     }
 }

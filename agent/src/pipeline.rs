@@ -1,18 +1,28 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
 use device_attributes::read::Reading;
 use device_attributes::report::DeviceReport;
+use tokio::time::{Instant, sleep};
 
 use crate::apply::{self, Failure};
+use crate::concern::Concern;
 use crate::exit::Ended;
+use crate::journal::Journal;
+use crate::lock::{Lock, LockError};
+use crate::memory::Memory;
 use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
+use crate::owners::Standing;
+use crate::plan::reversal::reversal;
 use crate::plan::{self, Plan, Wanted};
 use crate::policy::Policy;
 use crate::roots::Roots;
-use crate::verify;
+use crate::{udev, verify};
+
+/// The time between two looks at duplicate address detection.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
@@ -36,8 +46,7 @@ pub async fn draft(
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let functions = plan::functions(&wanted);
-    let observation = observe(netlink, roots, &functions)
+    let observation = observe(netlink, roots, &plan::asked(&wanted))
         .await
         .map_err(Ended::failed)?;
     let plan = plan::plan(&wanted, &observation);
@@ -53,17 +62,19 @@ pub async fn draft(
 pub struct Passed {
     /// What became of each device, the broken entries of the document among them.
     pub devices: Vec<DeviceReport>,
+    /// Whether all of them are ready that the policy requires.
+    pub ready: bool,
     /// Whether nothing is under way in the kernel that may still turn out badly: duplicate address
     /// detection of a device's address, which takes seconds.
     pub settled: bool,
-    /// What was to be done.
-    pub plan: Plan,
+    /// What changes are the reason for another pass.
+    pub concern: Concern,
 }
 
 /// Brings the devices into the wanted state and says what became of each.
 ///
-/// Every step is told, unless `last`, the plan of the pass before, was the same: what fails every
-/// half minute is no news.
+/// Every step is told, unless the plan of the pass before was the same: what fails every half minute is
+/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -72,40 +83,116 @@ pub async fn pass(
     roots: &Roots,
     policy: &Policy,
     reading: &Reading,
-    last: &Plan,
+    memory: &mut Memory,
+    patience: Duration,
 ) -> Result<Passed, Ended> {
+    let _lock = lock(roots).await?;
+    let draft = || draft(netlink, roots, policy, reading);
+    let mut drafted = draft().await?;
+    let told = memory
+        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .await;
+    if udev::settle(roots, &drafted.changing()).await || told {
+        drafted = draft().await?;
+    }
     let Draft {
         wanted,
         mut observation,
-        plan,
-    } = draft(netlink, roots, policy, reading).await?;
-    let mut failures: BTreeMap<usize, String> = BTreeMap::new();
+        mut plan,
+    } = drafted;
+    let standing = Standing::look(roots, &wanted, &observation, &plan);
+    let mut failures = memory.held_back(&wanted, &plan, &standing);
+    plan.transactions.retain(|transaction| {
+        let mut steps = transaction.steps.iter();
+        !steps.any(|step| failures.contains_key(&step.device))
+    });
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
         for step in plan.steps() {
-            if plan == *last {
+            if plan == memory.plan {
                 tracing::debug!("{step}: {}", step.reason);
             } else {
                 tracing::info!("{step}: {}", step.reason);
             }
         }
-        let applied = apply::apply(netlink, &plan.transactions).await;
+        let mut journal = open_journal(roots);
+        let taken_back = reversal(journal.ledger(), &observation);
+        journal.forget_all_but(&taken_back.open);
+        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
+        if let Some(trouble) = journal.take_trouble() {
+            tracing::warn!("{trouble}");
+        }
         for place in 0..wanted.len() {
             if let Some(failure) = applied.failure_of(place) {
                 failures.insert(place, words(failure));
             }
         }
-        let functions = plan::functions(&wanted);
-        observation = observe(netlink, roots, &functions)
+        observation = observe(netlink, roots, &plan::asked(&wanted))
+            .await
+            .map_err(Ended::failed)?;
+    }
+    let end = Instant::now() + patience;
+    while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
+        sleep(PAUSE).await;
+        observation = observe(netlink, roots, &plan::asked(&wanted))
             .await
             .map_err(Ended::failed)?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
+    let mut required = devices.iter().zip(&wanted);
+    let ready = required.all(|(device, wanted)| device.ready || wanted.optional);
+    for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
+        if device.ready {
+            memory.damper.reached(wanted);
+        }
+        add_words(&mut device.message, &standing.words(place));
+    }
+    memory.damper.retain(&wanted);
     devices.extend(reading.rejected.iter().map(verify::rejected));
+    let concern = Concern::of(&observation, &plan);
+    memory.plan = plan;
     Ok(Passed {
         devices,
+        ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
-        plan,
+        concern,
+    })
+}
+
+impl Draft {
+    /// The interfaces that have steps.
+    fn changing(&self) -> Vec<u32> {
+        self.plan.steps().map(|step| step.interface).collect()
+    }
+}
+
+fn add_words(message: &mut String, words: &str) {
+    if !words.is_empty() {
+        if !message.is_empty() {
+            message.push_str("; ");
+        }
+        message.push_str(words);
+    }
+}
+
+/// The lock that keeps another pass from what this one is at. Where the file system gives none, as
+/// in a full `/run`, a device is not left without configuration for it.
+async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
+    match Lock::for_pass(roots).await {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error @ LockError::Held(_)) => Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            Ok(None)
+        }
+    }
+}
+
+/// The same holds of the journal.
+fn open_journal(roots: &Roots) -> Journal {
+    Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: revert will lack what is done now");
+        Journal::nowhere()
     })
 }
 

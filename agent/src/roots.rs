@@ -14,6 +14,8 @@ pub struct Roots {
     pub run: PathBuf,
     /// Configuration.
     pub etc: PathBuf,
+    /// What the distribution installs.
+    pub usr: PathBuf,
 }
 
 impl Default for Roots {
@@ -23,6 +25,7 @@ impl Default for Roots {
             proc: "/proc".into(),
             run: "/run".into(),
             etc: "/etc".into(),
+            usr: "/usr".into(),
         }
     }
 }

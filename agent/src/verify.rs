@@ -6,7 +6,7 @@ use device_attributes::read::Rejected;
 use device_attributes::report::{DeviceReport, Reason};
 
 use crate::listing::listing;
-use crate::observe::Observation;
+use crate::observe::{Interface, Observation};
 use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
 
 /// Judges every device by an observation made after the steps were applied.
@@ -25,7 +25,11 @@ pub fn verify(
         .enumerate()
         .map(|(place, device)| {
             let problems = problems(place, device, &after, failures);
-            report(device, observation, &problems)
+            let mut report = report(device, observation, &problems);
+            if report.ready && wanted.get(place).is_some_and(|wanted| wanted.hands_off) {
+                "left as it is: the policy says manage = false".clone_into(&mut report.message);
+            }
+            report
         })
         .collect()
 }
@@ -33,11 +37,26 @@ pub fn verify(
 /// Whether no wanted address waits for the end of duplicate address detection. Until then its device
 /// counts as ready: without a carrier the detection does not even begin.
 pub fn is_settled(wanted: &[Wanted], observation: &Observation) -> bool {
-    let mut tentative = observation
-        .interfaces
-        .iter()
+    !has_tentative(wanted, observation, |_| true)
+}
+
+/// Whether duplicate address detection of a wanted address is under way, and will end in seconds.
+pub fn is_detecting(wanted: &[Wanted], observation: &Observation) -> bool {
+    has_tentative(wanted, observation, |interface| {
+        interface.up && interface.carrier
+    })
+}
+
+fn has_tentative(
+    wanted: &[Wanted],
+    observation: &Observation,
+    counts: impl Fn(&Interface) -> bool,
+) -> bool {
+    let interfaces = observation.interfaces.iter();
+    let mut tentative = interfaces
+        .filter(|interface| counts(interface))
         .flat_map(|interface| &interface.tentative_addresses);
-    !tentative.any(|address| {
+    tentative.any(|address| {
         wanted
             .iter()
             .any(|wanted| wanted.addresses.contains(address))

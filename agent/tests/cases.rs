@@ -14,8 +14,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dra_guest_agent::observe::Observation;
-use dra_guest_agent::plan::{Action, Plan, plan, wanted};
+use dra_guest_agent::observe::{Interface, Ipv6, Observation};
+use dra_guest_agent::plan::{Action, Plan, Sysctl, plan, wanted};
 use dra_guest_agent::policy::Policy;
 
 fn cases() -> Vec<PathBuf> {
@@ -76,13 +76,38 @@ fn every_case_gives_its_plan() {
 /// Does to an observation what the kernel would do.
 fn carry_out(plan: &Plan, observation: &mut Observation) {
     for step in plan.steps() {
-        if let Action::Rename { to } = &step.action {
-            let taken = observation
+        let taken = |name: &String, observation: &Observation| {
+            observation
                 .interfaces
                 .iter()
-                .any(|interface| interface.name == *to);
-            assert!(!taken, "{step}: the name is taken at that point");
-            assert!(to.len() <= 15, "{step}: the name does not fit");
+                .any(|other| other.name == *name || other.alternative_names.contains(name))
+        };
+        if let Action::Rename { to } | Action::AddAlternativeName { alternative: to } = &step.action
+        {
+            assert!(!taken(to, observation), "{step}: the name is taken");
+        }
+        match &step.action {
+            Action::AddRoute { route } => {
+                let mut routes = observation.routes.iter();
+                let other = routes.find(|other| other.is_in_place_of(route));
+                assert_eq!(other, None, "{step}: it is there");
+                observation.routes.push(route.clone());
+            }
+            Action::RemoveRoute { route } => {
+                assert!(route.is_own(), "{step}: it is somebody else's");
+                let place = observation.routes.iter().position(|other| other == route);
+                observation.routes.remove(place.unwrap());
+            }
+            Action::AddRule { rule } => {
+                assert!(!observation.rules.contains(rule), "{step}: it is there");
+                observation.rules.push(rule.clone());
+            }
+            Action::RemoveRule { rule } => {
+                assert!(rule.is_own(), "{step}: it is somebody else's");
+                let place = observation.rules.iter().position(|other| other == rule);
+                observation.rules.remove(place.unwrap());
+            }
+            _ => {}
         }
         let interface = observation
             .interfaces
@@ -90,15 +115,46 @@ fn carry_out(plan: &Plan, observation: &mut Observation) {
             .find(|interface| interface.index == step.interface)
             .unwrap();
         assert_eq!(interface.name, step.name, "{step}: another name by then");
-        match &step.action {
-            Action::Rename { to } => interface.name.clone_from(to),
-            Action::SetMtu { from, to } => {
-                assert_eq!(interface.mtu, *from, "{step}");
-                interface.mtu = *to;
-            }
-            Action::SetUp => interface.up = true,
-            Action::AddAddress { address } => interface.addresses.push(*address),
+        change(interface, &step.action, &step.to_string());
+    }
+}
+
+fn change(interface: &mut Interface, action: &Action, step: &str) {
+    match action {
+        Action::Rename { to } => {
+            assert!(to.len() <= 15, "{step}: the name does not fit");
+            interface.name.clone_from(to);
         }
+        Action::AddAlternativeName { alternative } => {
+            interface.alternative_names.push(alternative.clone());
+        }
+        Action::RemoveAlternativeName { alternative } => {
+            let names = &mut interface.alternative_names;
+            assert!(names.contains(alternative), "{step}");
+            names.retain(|name| name != alternative);
+        }
+        Action::SetMacAddress { from, to } => {
+            assert_eq!(interface.mac_address, Some(*from), "{step}");
+            interface.mac_address = Some(*to);
+        }
+        Action::SetMtu { from, to } => {
+            assert_eq!(interface.mtu, *from, "{step}");
+            interface.mtu = *to;
+            if interface.ipv6 == Ipv6::BelowMinimumMtu {
+                interface.ipv6 = Ipv6::Enabled;
+            }
+        }
+        Action::SetSysctl { sysctl, to, .. } => match sysctl {
+            Sysctl::RpFilter => interface.rp_filter = Some(*to),
+            Sysctl::AcceptRa => interface.accept_ra = Some(*to),
+        },
+        Action::SetUp => interface.up = true,
+        Action::AddAddress { address } => {
+            assert!(!interface.addresses.contains(address), "{step}");
+            interface.addresses.push(*address);
+        }
+        Action::AddRoute { .. } => assert!(interface.up, "{step}: it is down"),
+        Action::RemoveRoute { .. } | Action::AddRule { .. } | Action::RemoveRule { .. } => {}
     }
 }
 
@@ -131,13 +187,17 @@ fn nothing_but_what_is_wanted_is_touched() {
             observation,
         } = load(&case);
         let plan = plan(&wanted, &observation);
+        let below = |index: u32| {
+            let mut interfaces = observation.interfaces.iter();
+            interfaces.find(|interface| interface.index == index)?.lower
+        };
         for step in plan.steps() {
-            assert_eq!(
-                plan.devices[step.device].interface,
-                Some(step.interface),
-                "{}: {step}",
-                case.display()
-            );
+            // What is made on a device's interface shrinks with it.
+            let is_mtu = matches!(step.action, Action::SetMtu { .. });
+            let mut stack = std::iter::successors(Some(step.interface), |index| below(*index));
+            let stack: Vec<u32> = stack.by_ref().take(if is_mtu { 9 } else { 1 }).collect();
+            let own = plan.devices[step.device].interface.unwrap();
+            assert!(stack.contains(&own), "{}: {step}", case.display());
         }
     }
 }

@@ -50,18 +50,23 @@ fn observations() -> impl Strategy<Value = Observation> {
 
 /// Devices that name interface 2 to 8, the last of which is never there.
 fn wishes() -> impl Strategy<Value = Vec<Wanted>> {
-    let one = (2..9_u32, proptest::option::of(0..NAMES.len()));
+    let name = || proptest::option::of(0..NAMES.len());
+    let one = (2..9_u32, name(), name());
     proptest::collection::vec(one, 0..7).prop_map(|wishes| {
         wishes
             .into_iter()
             .enumerate()
-            .map(|(place, (index, wish))| Wanted {
+            .map(|(place, (index, wish, alternative))| Wanted {
                 identity: serde_json::from_value(
                     serde_json::json!({"device": format!("d{place}")}),
                 )
                 .unwrap(),
                 mac_address: Some(format!("02:00:00:00:00:{index:02x}").parse().unwrap()),
                 name: wish.map(|wish| NAMES[wish].parse().unwrap()),
+                alternative_names: alternative
+                    .map(|wish| NAMES[wish].parse().unwrap())
+                    .into_iter()
+                    .collect(),
                 ..Wanted::default()
             })
             .collect()
@@ -71,8 +76,17 @@ fn wishes() -> impl Strategy<Value = Vec<Wanted>> {
 /// Renames as the kernel does: a name or an alternative name is had once.
 fn carry_out(plan: &Plan, observation: &mut Observation) {
     for step in plan.steps() {
-        let Action::Rename { to } = &step.action else {
-            panic!("{step}: only names are wanted");
+        let to = match &step.action {
+            Action::Rename { to } | Action::AddAlternativeName { alternative: to } => to,
+            Action::RemoveAlternativeName { alternative } => {
+                let mut interfaces = observation.interfaces.iter_mut();
+                let interface = interfaces.find(|it| it.index == step.interface).unwrap();
+                interface
+                    .alternative_names
+                    .retain(|name| name != alternative);
+                continue;
+            }
+            _ => panic!("{step}: only names are wanted"),
         };
         let taken = observation
             .interfaces
@@ -86,7 +100,10 @@ fn carry_out(plan: &Plan, observation: &mut Observation) {
             .find(|interface| interface.index == step.interface)
             .unwrap();
         assert_eq!(interface.name, step.name, "{step}");
-        interface.name.clone_from(to);
+        match &step.action {
+            Action::Rename { .. } => interface.name.clone_from(to),
+            _ => interface.alternative_names.push(to.clone()),
+        }
     }
 }
 

@@ -95,6 +95,9 @@ pub enum ReadErrorKind {
         /// How many there are.
         count: usize,
     },
+    /// A claim that the scheduler has given no devices yet, or that was given back.
+    #[error("no devices are allocated to the claim")]
+    NotAllocated,
     /// More below a directory of metadata files than is read.
     #[error("the metadata files below this directory are too many: {0} is the limit")]
     Tree(TreeLimit),

@@ -111,6 +111,21 @@ pub struct Arguments {
     )]
     pub guest_sockets: Vec<GuestSocket>,
 
+    /// With --node-name: also write the document to the annotation dra-guest/device-attributes of each VM's pod
+    ///
+    /// A downwardAPI volume of the VM carries it into the guest. The relay needs further rights then: to list and
+    /// watch resourceclaims and resourceslices, and to patch pods, which an admission policy should hold to this annotation
+    /// (deploy/annotation).
+    #[arg(long, requires = "node_name", conflicts_with = "claims")]
+    pub annotate_pods: bool,
+
+    /// With --annotate-pods: the kubelet's directory of plugins, /var/lib/kubelet/plugins, with the drivers' metadata
+    ///
+    /// What drivers write there (KEP-5304) is what the document says. Devices without metadata, and all without this
+    /// option, have what their claim and the node's ResourceSlices say.
+    #[arg(long, value_name = "DIR", requires = "annotate_pods")]
+    pub metadata_dir: Option<PathBuf>,
+
     /// Seconds of silence after which a guest's devices become Unknown, with reason AgentLost
     ///
     /// An agent says something every 10 seconds.

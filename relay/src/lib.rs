@@ -5,6 +5,7 @@
 //! API server of a [`cluster`].
 
 pub mod account;
+pub mod annotate;
 pub mod arguments;
 pub mod claim_files;
 pub mod cluster;

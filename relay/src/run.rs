@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
+use crate::annotate::annotator::Settings;
 use crate::arguments::Arguments;
 use crate::monitoring::readiness::{self, Need};
 use crate::monitoring::server::Server;
@@ -77,7 +78,11 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         (None, Some(node)) => {
             let sockets = arguments.guest_sockets;
-            serve_node::start(node, arguments.kubeconfig.as_deref(), sockets, lost_after).await?
+            let annotate = arguments.annotate_pods.then_some(Settings {
+                metadata: arguments.metadata_dir,
+            });
+            let kubeconfig = arguments.kubeconfig.as_deref();
+            serve_node::start(node, kubeconfig, sockets, lost_after, annotate).await?
         }
         _ => {
             return Err(Failure::Configuration(

@@ -8,6 +8,8 @@ use device_attributes::Name;
 use device_attributes::report::PORT;
 use tokio::sync::Semaphore;
 
+use crate::annotate::annotator::{Annotator, Settings};
+use crate::annotate::heard::Heard;
 use crate::cluster::watch::Node;
 use crate::cluster::{connect, events, vsock_mode};
 use crate::configuration::listen_path;
@@ -29,6 +31,7 @@ pub async fn start(
     kubeconfig: Option<&Path>,
     sockets: Vec<GuestSocket>,
     lost_after: Duration,
+    annotate: Option<Settings>,
 ) -> Result<Work, Failure> {
     guest_socket::check(&sockets).map_err(Failure::Configuration)?;
     let client = connect::client(kubeconfig)
@@ -57,11 +60,18 @@ pub async fn start(
             .push(format!("{} for CID {cid}", path.display()));
         work.tasks.spawn(socket.serve(cid, Arc::clone(&roster)));
     }
+    let annotations = annotate.map(|settings| {
+        let heard = Arc::new(Heard::default());
+        let annotator = Annotator::start(client.clone(), &node, Arc::clone(&heard), settings);
+        work.tasks.spawn(annotator.run());
+        heard
+    });
     let node = Node {
         client,
         name: node,
         roster,
         lost_after,
+        annotations,
         permits,
         events,
     };

@@ -43,6 +43,7 @@ static TOLD: Shared<Told> = Shared::new(|| {
         vsock: &path("vsock"),
         fw_cfg: Some(&path("fw_cfg")),
         smbios: Some(&path("smbios")),
+        hardware: "",
         logs: &walk.logs,
     })?;
     let state = guest

@@ -37,6 +37,7 @@ static LONELY: Shared<Lonely> = Shared::new(|| {
         vsock: &vsock.path().join("vsock"),
         fw_cfg: None,
         smbios: None,
+        hardware: "",
         logs: &walk.logs,
     })?;
     let state = guest

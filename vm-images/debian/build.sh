@@ -5,7 +5,7 @@
 set -euo pipefail
 
 suite=trixie
-size=1536M
+size=2G
 recipe=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dra-guest/images
 
@@ -89,6 +89,11 @@ chroot "$root" depmod "$version"
 
 entries "$recipe/masked-units.txt" | while read -r unit; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
+done
+entries "$recipe/dormant-units.txt" | xargs systemctl --quiet --root="$root" disable
+entries "$recipe/dormant-files.txt" | while read -r file; do
+    mkdir -p "$root$(dirname "$file")"
+    ln -sf /dev/null "$root$file"
 done
 echo dra-guest-vm >"$root/etc/hostname"
 # Empty, not absent: an id of its own for each boot, without the passes of a first boot.

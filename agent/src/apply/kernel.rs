@@ -1,28 +1,56 @@
 //! How a step, or its undoing, is done to the kernel.
 
-use device_attributes::InterfaceAddress;
+use std::path::Path;
+
+use device_attributes::{InterfaceAddress, MacAddress};
 use nix::errno::Errno;
 
-use super::{Outcome, StepError, Target, Undo};
-use crate::netlink::{Netlink, NetlinkError};
+use super::{Outcome, StepError, Target, Undo, source_address, sysctl};
+use crate::netlink::{Netlink, NetlinkError, Routes};
 use crate::plan::{Action, Step};
+use crate::roots::Roots;
+use crate::routing::{Route, RoutingRule};
 
-/// The kernel behind a netlink connection.
-pub(super) struct Kernel<'a>(pub(super) &'a Netlink);
+type Made = Result<Outcome, StepError<NetlinkError>>;
+
+/// The kernel behind a netlink connection and a `/proc`.
+pub(super) struct Kernel<'a> {
+    netlink: &'a Netlink,
+    proc: &'a Path,
+}
 
 impl Target for Kernel<'_> {
     type Error = NetlinkError;
 
-    async fn make(&mut self, step: &Step) -> Result<Outcome, StepError<NetlinkError>> {
+    async fn make(&mut self, step: &Step) -> Made {
         let interface = step.interface;
+        let netlink = self.netlink;
         match &step.action {
-            Action::Rename { to } => self.rename(interface, to).await,
-            Action::SetMtu { to, .. } => changed(self.0.set_mtu(interface, *to).await),
-            Action::SetUp => changed(self.0.set_up(interface).await),
+            Action::Rename { to } => self.set_link(interface, LinkChange::Name(to)).await,
+            Action::AddAlternativeName { alternative } => {
+                changed(netlink.add_alternative_name(interface, alternative).await)
+            }
+            Action::RemoveAlternativeName { alternative } => changed(
+                netlink
+                    .remove_alternative_name(interface, alternative)
+                    .await,
+            ),
+            Action::SetMacAddress { to, .. } => {
+                self.set_link(interface, LinkChange::Mac(*to)).await
+            }
+            Action::SetMtu { to, .. } => changed(netlink.set_mtu(interface, *to).await),
+            Action::SetSysctl { sysctl, to, .. } => {
+                changed(sysctl::set(self.proc, &step.name, *sysctl, *to))
+            }
+            Action::SetUp => changed(netlink.set_up(interface).await),
             Action::AddAddress { address } => self
                 .add_address(interface, *address)
                 .await
                 .map_err(unchanged),
+            Action::AddRoute { route } => self.add_route(route).await.map_err(unchanged),
+            Action::RemoveRoute { route } => removed(netlink.remove_route(route).await),
+            Action::AddRule { rule } => self.add_rule(rule).await.map_err(unchanged),
+            Action::RemoveRule { rule } => removed(netlink.remove_rule(rule).await),
         }
         .map_err(|StepError { error, changed }| StepError {
             error: error.attempting(step),
@@ -31,60 +59,105 @@ impl Target for Kernel<'_> {
     }
 
     async fn undo(&mut self, undo: &Undo) -> Result<(), NetlinkError> {
+        let netlink = self.netlink;
+        let made = |made: Made| made.map(|_| ()).map_err(|failed| failed.error);
         match undo {
             Undo::Rename { interface, to, .. } => {
-                let renamed = self.rename(*interface, to).await;
-                renamed.map(|_| ()).map_err(|failed| failed.error)
+                made(self.set_link(*interface, LinkChange::Name(to)).await)
             }
-            Undo::SetMtu { interface, to, .. } => self.0.set_mtu(*interface, *to).await,
-            Undo::SetDown { interface, .. } => self.0.set_down(*interface).await,
+            Undo::RemoveAlternativeName {
+                interface,
+                alternative,
+                ..
+            } => {
+                netlink
+                    .remove_alternative_name(*interface, alternative)
+                    .await
+            }
+            Undo::AddAlternativeName {
+                interface,
+                alternative,
+                ..
+            } => netlink.add_alternative_name(*interface, alternative).await,
+            Undo::SetMacAddress { interface, to, .. } => {
+                made(self.set_link(*interface, LinkChange::Mac(*to)).await)
+            }
+            Undo::SetSysctl {
+                name, sysctl, to, ..
+            } => sysctl::set(self.proc, name, *sysctl, *to),
+            Undo::SetMtu { interface, to, .. } => netlink.set_mtu(*interface, *to).await,
+            Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
-            } => self.0.remove_address(*interface, *address).await,
+            } => netlink.remove_address(*interface, *address).await,
+            Undo::RemoveRoute { route, .. } => made(removed(netlink.remove_route(route).await)),
+            Undo::AddRoute { route, .. } => netlink.add_route(route).await,
+            Undo::RemoveRule { rule, .. } => made(removed(netlink.remove_rule(rule).await)),
+            Undo::AddRule { rule, .. } => netlink.add_rule(rule).await,
         }
         .map_err(|error| error.attempting(undo))
     }
 }
 
+impl<'a> Kernel<'a> {
+    pub(super) fn new(netlink: &'a Netlink, roots: &'a Roots) -> Self {
+        let proc = &roots.proc;
+        Self { netlink, proc }
+    }
+}
+
+/// A change that some kernels and drivers refuse with `EBUSY` while the interface is up.
+#[derive(Debug, Clone, Copy)]
+enum LinkChange<'a> {
+    /// Kernels before 6.2 refuse.
+    Name(&'a str),
+    /// Drivers without `IFF_LIVE_ADDR_CHANGE` refuse.
+    Mac(MacAddress),
+}
+
 impl Kernel<'_> {
-    async fn rename(&self, interface: u32, to: &str) -> Result<Outcome, StepError<NetlinkError>> {
-        match self.0.rename(interface, to).await {
+    async fn request(&self, interface: u32, change: LinkChange<'_>) -> Result<(), NetlinkError> {
+        match change {
+            LinkChange::Name(name) => self.netlink.rename(interface, name).await,
+            LinkChange::Mac(mac) => self.netlink.set_mac_address(interface, mac).await,
+        }
+    }
+
+    async fn set_link(&self, interface: u32, change: LinkChange<'_>) -> Made {
+        match self.request(interface, change).await {
             Err(error) if error.errno() == Some(Errno::EBUSY) => {
-                self.rename_while_down(interface, to).await
+                self.set_link_while_down(interface, change).await
             }
             result => changed(result),
         }
     }
 
-    /// The way for kernels before 6.2, which refuse to rename an interface that is up.
-    ///
-    /// Down throws away the interface's global IPv6 addresses and its routes. The addresses are put
-    /// back, and with them the routes that the kernel makes from addresses.
-    async fn rename_while_down(
-        &self,
-        interface: u32,
-        to: &str,
-    ) -> Result<Outcome, StepError<NetlinkError>> {
-        let mut addresses = self.0.addresses().await.map_err(unchanged)?;
+    /// Down throws away the interface's global IPv6 addresses and its routes. Both are put back, and
+    /// with the addresses the routes that the kernel makes from them.
+    async fn set_link_while_down(&self, interface: u32, change: LinkChange<'_>) -> Made {
+        let netlink = self.netlink;
+        let mut addresses = netlink.addresses().await.map_err(unchanged)?;
         addresses.retain(|address| address.interface == interface && address.is_lost_when_down());
-        self.0.set_down(interface).await.map_err(unchanged)?;
-        let renamed = self.0.rename(interface, to).await;
-        let is_renamed = renamed.is_ok();
-        let up = self.0.set_up(interface).await;
-        let mut result = renamed.and(up);
+        let routes = netlink.keep_routes(interface).await.map_err(unchanged)?;
+        netlink.set_down(interface).await.map_err(unchanged)?;
+        let made = self.request(interface, change).await;
+        let is_made = made.is_ok();
+        let up = netlink.set_up(interface).await;
+        let mut result = made.and(up);
         for address in &addresses {
-            match self.0.restore_address(address).await {
+            match netlink.restore_address(address).await {
                 Err(error) if error.errno() != Some(Errno::EEXIST) => {
                     result = result.and(Err(error));
                 }
                 _ => {}
             }
         }
+        result = result.and(netlink.restore_routes(&routes).await);
         result
             .map(|()| Outcome::Changed)
             .map_err(|error| StepError {
                 error,
-                changed: is_renamed,
+                changed: is_made,
             })
     }
 
@@ -95,11 +168,11 @@ impl Kernel<'_> {
         interface: u32,
         address: InterfaceAddress,
     ) -> Result<Outcome, NetlinkError> {
-        match self.0.add_address(interface, address).await {
+        match self.netlink.add_address(interface, address).await {
             Ok(()) => Ok(Outcome::Changed),
             // The kernel compares IPv6 addresses without their prefix length.
             Err(error) if error.errno() == Some(Errno::EEXIST) => {
-                let addresses = self.0.addresses().await?;
+                let addresses = self.netlink.addresses().await?;
                 let equal = addresses.iter().any(|other| {
                     other.interface == interface
                         && other.ip == Some(address.ip())
@@ -113,6 +186,41 @@ impl Kernel<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// As for addresses.
+    async fn add_route(&self, route: &Route) -> Result<Outcome, NetlinkError> {
+        source_address::usable(self.netlink, route).await?;
+        match self.netlink.add_route(route).await {
+            Ok(()) => Ok(Outcome::Changed),
+            Err(error) if error.errno() == Some(Errno::EEXIST) => {
+                let routes = self.netlink.routes(Routes::All).await?;
+                if routes.iter().any(|other| route.is_met_by(other)) {
+                    Ok(Outcome::AlreadySo)
+                } else {
+                    Err(error)
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn add_rule(&self, rule: &RoutingRule) -> Result<Outcome, NetlinkError> {
+        match self.netlink.add_rule(rule).await {
+            // It compares all that there is to a rule.
+            Err(error) if error.errno() == Some(Errno::EEXIST) => Ok(Outcome::AlreadySo),
+            other => other.map(|()| Outcome::Changed),
+        }
+    }
+}
+
+/// What is to be removed and is gone is as good: an interface that was down has lost its routes.
+fn removed(result: Result<(), NetlinkError>) -> Made {
+    match result {
+        Err(error) if matches!(error.errno(), Some(Errno::ESRCH | Errno::ENOENT)) => {
+            Ok(Outcome::AlreadySo)
+        }
+        other => changed(other),
     }
 }
 
@@ -132,66 +240,4 @@ fn unchanged(error: NetlinkError) -> StepError<NetlinkError> {
 mod namespace;
 
 #[cfg(test)]
-mod tests {
-    use super::namespace::{block_on, in_namespace, ip, veth};
-    use super::*;
-
-    /// The kernel that runs the tests may rename interfaces that are up: the way for the others
-    /// is taken here by hand.
-    #[test]
-    fn renaming_while_down_puts_ipv6_addresses_back() {
-        in_namespace(|| {
-            veth("eth0", 1);
-            ip("link set eth0-peer up");
-            ip("link set eth0 up");
-            ip("address add 192.0.2.5/24 dev eth0");
-            ip("address add 2001:db8::5/64 dev eth0 nodad noprefixroute");
-            ip("address add 2001:db8::6/64 dev eth0 valid_lft 1000 preferred_lft 900");
-            let outcome = block_on(async {
-                let netlink = Netlink::open().unwrap();
-                let links = netlink.links().await.unwrap();
-                let eth0 = links.iter().find(|link| link.name == "eth0").unwrap();
-                let kernel = Kernel(&netlink);
-                kernel.rename_while_down(eth0.index, "net1").await.ok()
-            });
-            assert_eq!(outcome, Some(Outcome::Changed));
-            let shown = ip("address show dev net1");
-            for part in [
-                ",UP,",
-                "192.0.2.5/24",
-                "2001:db8::5/64 scope global nodad noprefixroute",
-                "2001:db8::6/64 scope global",
-                "valid_lft 1000sec preferred_lft 900sec",
-            ] {
-                assert!(shown.contains(part), "{part:?} is not in {shown}");
-            }
-        });
-    }
-
-    #[test]
-    fn a_refused_rename_while_down_ends_up_again() {
-        in_namespace(|| {
-            veth("eth0", 1);
-            ip("link set eth0 up");
-            ip("address add 2001:db8::5/64 dev eth0");
-            let failure = block_on(async {
-                let netlink = Netlink::open().unwrap();
-                let links = netlink.links().await.unwrap();
-                let eth0 = links.iter().find(|link| link.name == "eth0").unwrap();
-                let kernel = Kernel(&netlink);
-                kernel
-                    .rename_while_down(eth0.index, "eth0-peer")
-                    .await
-                    .err()
-            });
-            let failure = failure.unwrap();
-            assert!(!failure.changed);
-            assert_eq!(failure.error.errno(), Some(Errno::EEXIST));
-            let shown = ip("address show dev eth0");
-            assert!(
-                shown.contains(",UP") && shown.contains("2001:db8::5/64"),
-                "{shown}"
-            );
-        });
-    }
-}
+mod tests;

@@ -1,17 +1,22 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod kernel;
+mod source_address;
+mod sysctl;
 #[cfg(test)]
 mod tests;
 mod undo;
 
 use std::collections::BTreeSet;
 
+use kernel::Kernel;
 pub use undo::Undo;
 use undo::UndoLog;
 
+use crate::journal::Journal;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::plan::{Step, Transaction};
+use crate::roots::Roots;
 
 /// What came of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,8 +65,21 @@ impl<E> Failure<E> {
 /// When a step fails, those of its transaction are taken back, newest first, and every device that
 /// the transaction has steps for has failed. Later transactions of such a device are skipped; the
 /// others are made.
-pub async fn apply(netlink: &Netlink, transactions: &[Transaction]) -> Applied {
-    run(&mut kernel::Kernel(netlink), transactions).await
+pub async fn apply(
+    netlink: &Netlink,
+    roots: &Roots,
+    journal: &mut Journal,
+    transactions: &[Transaction],
+) -> Applied {
+    run(&mut Kernel::new(netlink, roots), journal, transactions).await
+}
+
+/// Takes one step back.
+///
+/// # Errors
+/// When the kernel refuses, or does not answer.
+pub async fn undo(netlink: &Netlink, roots: &Roots, undo: &Undo) -> Result<(), NetlinkError> {
+    Kernel::new(netlink, roots).undo(undo).await
 }
 
 /// What came of a step that did not fail.
@@ -87,7 +105,11 @@ trait Target {
     async fn undo(&mut self, undo: &Undo) -> Result<(), Self::Error>;
 }
 
-async fn run<T: Target>(target: &mut T, transactions: &[Transaction]) -> Applied<T::Error> {
+async fn run<T: Target>(
+    target: &mut T,
+    journal: &mut Journal,
+    transactions: &[Transaction],
+) -> Applied<T::Error> {
     let mut applied = Applied {
         done: 0,
         undone: 0,
@@ -104,18 +126,19 @@ async fn run<T: Target>(target: &mut T, transactions: &[Transaction]) -> Applied
             failure.fell_with(devices);
             continue;
         }
-        run_transaction(target, transaction, devices, &mut applied).await;
+        let log = UndoLog::new(journal);
+        run_transaction(target, log, transaction, devices, &mut applied).await;
     }
     applied
 }
 
 async fn run_transaction<T: Target>(
     target: &mut T,
+    mut log: UndoLog<'_>,
     transaction: &Transaction,
     devices: BTreeSet<usize>,
     applied: &mut Applied<T::Error>,
 ) {
-    let mut log = UndoLog::default();
     let mut made = 0;
     for step in &transaction.steps {
         log.begin(step);
@@ -137,10 +160,11 @@ async fn run_transaction<T: Target>(
                     with: BTreeSet::new(),
                 };
                 failure.fell_with(devices);
-                while let Some(undo) = log.take_last() {
-                    // One that cannot be taken back does not keep the others.
-                    if let Err(error) = target.undo(&undo).await {
-                        failure.undo_errors.push(error);
+                while let Some(step) = log.take_last() {
+                    match target.undo(&Undo::of(&step)).await {
+                        Ok(()) => log.undone(&step),
+                        // One that cannot be taken back does not keep the others.
+                        Err(error) => failure.undo_errors.push(error),
                     }
                 }
                 applied.undone += made;

@@ -47,6 +47,7 @@ fn transaction(steps: &[(usize, &str, Action)]) -> Transaction {
         name: (*name).into(),
         action: action.clone(),
         reason: String::new(),
+        source: None,
     });
     Transaction {
         steps: steps.collect(),
@@ -71,7 +72,7 @@ fn run_on(target: &mut Notes, transactions: &[Transaction]) -> Applied<String> {
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
-        .block_on(run(target, transactions))
+        .block_on(run(target, &mut Journal::nowhere(), transactions))
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use device_attributes::InterfaceAddress;
+use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Action, Step};
+use crate::journal::Journal;
+use crate::plan::{Action, Step, Sysctl};
+use crate::routing::{Route, RoutingRule};
 
 /// What takes one step back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,44 @@ pub enum Undo {
         from: String,
         /// The name that it had.
         to: String,
+    },
+    /// Without the alternative name that was added.
+    RemoveAlternativeName {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The alternative name.
+        alternative: String,
+    },
+    /// With the alternative name that was taken away.
+    AddAlternativeName {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The alternative name.
+        alternative: String,
+    },
+    /// The MAC address that it had.
+    SetMacAddress {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The MAC address that it had.
+        to: MacAddress,
+    },
+    /// The value that a sysctl had.
+    SetSysctl {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, which is in the sysctl's path.
+        name: String,
+        /// Which sysctl.
+        sysctl: Sysctl,
+        /// The value that it had.
+        to: u32,
     },
     /// The MTU that it had.
     SetMtu {
@@ -49,6 +89,42 @@ pub enum Undo {
         /// The address.
         address: InterfaceAddress,
     },
+    /// Without the route that was added.
+    RemoveRoute {
+        /// The index of the interface that it was added for.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The route.
+        route: Route,
+    },
+    /// With the route that was removed.
+    AddRoute {
+        /// The index of the interface that it was removed for.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The route.
+        route: Route,
+    },
+    /// Without the policy rule that was added.
+    RemoveRule {
+        /// The index of the interface that it was added for.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The rule.
+        rule: RoutingRule,
+    },
+    /// With the policy rule that was removed.
+    AddRule {
+        /// The index of the interface that it was removed for.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The rule.
+        rule: RoutingRule,
+    },
 }
 
 impl Undo {
@@ -62,6 +138,27 @@ impl Undo {
                 from: to.clone(),
                 to: name,
             },
+            Action::AddAlternativeName { alternative } => Self::RemoveAlternativeName {
+                interface,
+                name,
+                alternative: alternative.clone(),
+            },
+            Action::RemoveAlternativeName { alternative } => Self::AddAlternativeName {
+                interface,
+                name,
+                alternative: alternative.clone(),
+            },
+            Action::SetMacAddress { from, .. } => Self::SetMacAddress {
+                interface,
+                name,
+                to: *from,
+            },
+            Action::SetSysctl { sysctl, from, .. } => Self::SetSysctl {
+                interface,
+                name,
+                sysctl: *sysctl,
+                to: *from,
+            },
             Action::SetMtu { from, .. } => Self::SetMtu {
                 interface,
                 name,
@@ -73,6 +170,26 @@ impl Undo {
                 name,
                 address: *address,
             },
+            Action::AddRoute { route } => Self::RemoveRoute {
+                interface,
+                name,
+                route: route.clone(),
+            },
+            Action::RemoveRoute { route } => Self::AddRoute {
+                interface,
+                name,
+                route: route.clone(),
+            },
+            Action::AddRule { rule } => Self::RemoveRule {
+                interface,
+                name,
+                rule: rule.clone(),
+            },
+            Action::RemoveRule { rule } => Self::AddRule {
+                interface,
+                name,
+                rule: rule.clone(),
+            },
         }
     }
 }
@@ -81,35 +198,69 @@ impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rename { from, to, .. } => write!(f, "rename {from} back to {to}"),
+            Self::RemoveAlternativeName {
+                name, alternative, ..
+            } => write!(
+                f,
+                "take the alternative name {alternative} from {name} again"
+            ),
+            Self::AddAlternativeName {
+                name, alternative, ..
+            } => write!(f, "give {name} the alternative name {alternative} again"),
+            Self::SetMacAddress { name, to, .. } => {
+                write!(f, "set the MAC address of {name} back to {to}")
+            }
+            Self::SetSysctl {
+                name, sysctl, to, ..
+            } => write!(f, "set {sysctl} of {name} back to {to}"),
             Self::SetMtu { name, to, .. } => write!(f, "set the MTU of {name} back to {to}"),
             Self::SetDown { name, .. } => write!(f, "set {name} down again"),
             Self::RemoveAddress { name, address, .. } => {
                 write!(f, "remove {address} from {name} again")
             }
+            Self::RemoveRoute { name, route, .. } => {
+                write!(f, "remove from {name} the {route} again")
+            }
+            Self::AddRoute { name, route, .. } => write!(f, "add to {name} the {route} again"),
+            Self::RemoveRule { name, rule, .. } => write!(f, "remove for {name} the {rule} again"),
+            Self::AddRule { name, rule, .. } => write!(f, "add for {name} the {rule} again"),
         }
     }
 }
 
-/// The log of one transaction. An entry is written before its step is made, so that a log that
-/// outlives its writer never lacks one.
-#[derive(Debug, Default)]
-pub(super) struct UndoLog {
-    entries: Vec<Undo>,
+/// The log of one transaction, which the journal has too: there a step is written before it is made.
+#[derive(Debug)]
+pub(super) struct UndoLog<'a> {
+    begun: Vec<Step>,
+    journal: &'a mut Journal,
 }
 
-impl UndoLog {
+impl<'a> UndoLog<'a> {
+    pub(super) fn new(journal: &'a mut Journal) -> Self {
+        let begun = Vec::new();
+        Self { begun, journal }
+    }
+
     /// Before a step is made.
     pub(super) fn begin(&mut self, step: &Step) {
-        self.entries.push(Undo::of(step));
+        self.journal.begin(step);
+        self.begun.push(step.clone());
     }
 
     /// After a step that changed nothing.
     pub(super) fn retract(&mut self) {
-        self.entries.pop();
+        if let Some(step) = self.begun.pop() {
+            self.journal.retract(&step);
+        }
     }
 
-    /// The newest entry, which is no longer in the log.
-    pub(super) fn take_last(&mut self) -> Option<Undo> {
-        self.entries.pop()
+    /// The newest step. Once undone it is [`UndoLog::undone`].
+    pub(super) fn take_last(&mut self) -> Option<Step> {
+        self.begun.pop()
+    }
+
+    /// After a step was undone. One that could not be undone stays in the journal, for `revert`.
+    pub(super) fn undone(&mut self, step: &Step) {
+        self.journal.retract(step);
     }
 }

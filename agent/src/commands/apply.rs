@@ -6,14 +6,18 @@ use tokio::time::{Instant, sleep};
 
 use super::{connect, load_policy, print};
 use crate::exit::{Ended, Exit};
+use crate::memory::Memory;
 use crate::pipeline;
-use crate::plan::Plan;
 use crate::report::Status;
 use crate::roots::Roots;
 use crate::source::{self, LoadError, Loaded, Places};
 
 /// The time between two looks at a source that has nothing yet: inotify does not cross virtiofs.
 pub(super) const POLL: Duration = Duration::from_secs(2);
+
+/// How long a pass that is the only one waits for duplicate address detection, which takes a second
+/// and begins within another (RFC 4862, section 5.4).
+const DETECTION: Duration = Duration::from_secs(5);
 
 pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<Exit, Ended> {
     let policy = load_policy(roots)?;
@@ -23,9 +27,16 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     };
     tell_notes(&loaded);
     let netlink = connect()?;
-    let passed =
-        pipeline::pass(&netlink, roots, &policy, &loaded.reading, &Plan::default()).await?;
-    let status = Status::of_devices(loaded.path, loaded.digest, passed.devices);
+    let passed = pipeline::pass(
+        &netlink,
+        roots,
+        &policy,
+        &loaded.reading,
+        &mut Memory::default(),
+        DETECTION,
+    )
+    .await?;
+    let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
     // What was done is said also where the file cannot be written.
     print(&status)?;
     status.write(roots).map_err(Ended::failed)?;

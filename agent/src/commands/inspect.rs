@@ -2,12 +2,14 @@
 
 use super::{connect, print, print_json};
 use crate::exit::{Ended, Exit};
-use crate::observe::{Interface, observe};
+use crate::observe::{Asked, Interface, observe};
 use crate::roots::Roots;
 
 pub(super) async fn inspect(roots: &Roots, json: bool) -> Result<Exit, Ended> {
     let netlink = connect()?;
-    let observation = observe(&netlink, roots, &[]).await.map_err(Ended::failed)?;
+    let observation = observe(&netlink, roots, &Asked::all())
+        .await
+        .map_err(Ended::failed)?;
     if json {
         print_json(&observation)?;
     } else if observation.interfaces.is_empty() {

@@ -4,6 +4,7 @@ mod apply;
 mod check;
 mod inspect;
 mod plan;
+mod revert;
 mod run;
 mod status;
 mod validate;
@@ -31,6 +32,7 @@ pub fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
         Command::Inspect { json } => once(inspect::inspect(&roots, json)),
+        Command::Revert { dry_run } => once(revert::revert(&roots, dry_run)),
         Command::Validate { files } => validate::validate(&files),
     }
 }
@@ -65,7 +67,9 @@ fn connect() -> Result<Netlink, Ended> {
 
 /// Prints to standard output; a reader that has gone away is no failure of ours.
 fn print(text: impl std::fmt::Display) -> Result<(), Ended> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
+    // In one piece: standard output would write line by line.
+    let text = format!("{text}\n");
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Ended::failed(
             format!("cannot write to standard output: {error}"),
         )),

@@ -44,7 +44,10 @@ fn for_people(plan: &Plan) -> String {
                 .get(step.device)
                 .map(|device| device.identity.to_string())
                 .unwrap_or_default();
-            format!("{}. {step}: {} [{device}]", number + 1, step.reason)
+            let source = step.source.as_ref();
+            let source = source.map_or_else(String::new, |source| format!(" ({source})"));
+            let reason = &step.reason;
+            format!("{}. {step}: {reason}{source} [{device}]", number + 1)
         })
         .collect();
     if lines.is_empty() {

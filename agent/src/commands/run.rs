@@ -4,59 +4,107 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep_until};
 
 use super::apply::{POLL, tell_notes};
 use super::{connect, load_policy};
-use crate::end_signal::EndSignal;
+use crate::concern::Concern;
 use crate::exit::{Ended, Exit};
-use crate::netlink::Netlink;
+use crate::lock::{Lock, LockError};
+use crate::memory::Memory;
+use crate::netlink::{Netlink, Watch};
+use crate::pace::Pace;
 use crate::pipeline;
-use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::report::Status;
 use crate::report::relay::{self, Account, keep_reporting};
 use crate::roots::Roots;
+use crate::signals::{Signals, Wish};
 use crate::source::{self, LoadError, Loaded, Places};
+
+/// How many passes may follow one another at once on what the kernel announces, and how often there is
+/// one when it never ends.
+const PASSES: u32 = 10;
+const PASS_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest time between two passes while something is not ready and nothing changes.
 const RETRY_MOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
+    let _lock = match Lock::for_service(roots, true).await {
+        Ok(lock) => Some(lock),
+        Err(error @ LockError::Held(_)) => return Err(Ended::failed(error)),
+        Err(error) => {
+            tracing::warn!("{error}");
+            None
+        }
+    };
     let mut service = Service {
         roots,
         policy: load_policy(roots)?,
+        is_policy_new: false,
+        policy_problem: None,
         netlink: connect()?,
         loaded: None,
         passed: None,
-        plan: Plan::default(),
+        memory: Memory::default(),
+        concern: Concern::default(),
         settled: true,
         hindrance: None,
         told: None,
         unwritten: None,
     };
-    let end = EndSignal::new()?;
+    let signals = Signals::new()?;
+    // Before the first look, so that nothing is missed after it.
+    let mut announcements = Watch::open().map_err(Ended::failed)?;
     let (account, reported) = watch::channel(Account::default());
     let boot_id = relay::boot_id(&roots.proc);
     let reporting =
         tokio::spawn(async move { keep_reporting(relay::vsock, &boot_id, reported).await });
 
+    let mut pace = Pace::new(PASSES, PASS_EVERY);
     let mut pause = POLL;
-    let mut until_retry = Duration::ZERO;
+    let mut retry_at = Instant::now();
+    // Whether something was announced that no pass has answered yet.
+    let mut changed = false;
     loop {
-        if service.turn(places, until_retry.is_zero()).await {
+        let retry = Instant::now() >= retry_at;
+        let answer = changed && Instant::now() >= pace.next();
+        if answer {
+            pace.take();
+            changed = false;
+        }
+        if service.turn(places, retry, answer).await {
             service.tell(&account);
             pause = POLL;
-            until_retry = pause;
-        } else if until_retry.is_zero() {
+            retry_at = Instant::now() + pause;
+        } else if retry {
             pause = (pause * 2).min(RETRY_MOST);
-            until_retry = pause;
+            retry_at = Instant::now() + pause;
         }
+        let now = Instant::now();
+        let may_pass = pace.next();
+        let wake = if changed {
+            may_pass.max(now)
+        } else {
+            retry_at.min(now + POLL)
+        };
         tokio::select! {
-            () = sleep(POLL) => {}
-            () = end.arrived() => break,
+            () = sleep_until(wake) => {}
+            heard = announcements.heard(|change| service.concern.is(change)), if !changed => {
+                heard.map_err(|error| {
+                    Ended::failed(format!("cannot hear what changes by netlink: {error}"))
+                })?;
+                changed = true;
+            }
+            wish = signals.next() => match wish {
+                Wish::End => break,
+                Wish::Reload => {
+                    service.reload();
+                    retry_at = now;
+                }
+            },
         }
-        until_retry = until_retry.saturating_sub(POLL);
     }
     notify(&[NotifyState::Stopping]);
     reporting.abort();
@@ -78,13 +126,19 @@ enum Look {
 struct Service<'a> {
     roots: &'a Roots,
     policy: Policy,
+    /// Whether no pass was made with it yet.
+    is_policy_new: bool,
+    /// Why the policy that was to replace it cannot be used.
+    policy_problem: Option<String>,
     netlink: Netlink,
     /// The last attributes that could be used.
     loaded: Option<Loaded>,
     /// What the last pass that could be made found.
     passed: Option<Status>,
-    /// What it was to do.
-    plan: Plan,
+    /// What it leaves to the next.
+    memory: Memory,
+    /// The interfaces that it was about.
+    concern: Concern,
     /// Whether it left nothing under way in the kernel.
     settled: bool,
     /// Why a later pass could not be made.
@@ -98,9 +152,9 @@ struct Service<'a> {
 impl Service<'_> {
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
     /// another one.
-    async fn turn(&mut self, places: &Places, retry: bool) -> bool {
+    async fn turn(&mut self, places: &Places, retry: bool, changed: bool) -> bool {
         let look = self.look(places);
-        if look == Look::News || retry && self.is_pass_due() {
+        if look == Look::News || changed || retry && self.is_pass_due() {
             self.pass().await;
         }
         let status = self.status(look);
@@ -113,20 +167,39 @@ impl Service<'_> {
     }
 
     fn is_pass_due(&self) -> bool {
-        let is_ready = self.passed.as_ref().is_some_and(|status| status.ready);
-        self.loaded.is_some() && (!is_ready || !self.settled || self.hindrance.is_some())
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.ready);
+        let is_ready = self.passed.as_ref().is_some_and(all_ready);
+        let is_open = !is_ready || !self.settled || self.hindrance.is_some();
+        self.loaded.is_some() && (is_open || self.is_policy_new)
     }
 
     async fn pass(&mut self) {
         let Some(loaded) = &self.loaded else { return };
         let (policy, reading) = (&self.policy, &loaded.reading);
-        match pipeline::pass(&self.netlink, self.roots, policy, reading, &self.plan).await {
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &mut self.memory,
+            patience,
+        )
+        .await
+        {
             Ok(passed) => {
                 let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
-                self.passed = Some(Status::of_devices(path, digest, passed.devices));
+                self.passed = Some(Status::of_devices(
+                    path,
+                    digest,
+                    passed.devices,
+                    passed.ready,
+                ));
                 self.settled = passed.settled;
-                self.plan = passed.plan;
+                self.concern = passed.concern;
                 self.hindrance = None;
+                self.is_policy_new = false;
             }
             Err(ended) => {
                 self.hindrance = Some(ended.message);
@@ -148,9 +221,30 @@ impl Service<'_> {
         status.ready &= self.hindrance.is_none();
         status.problem = match look {
             Look::Problem(problem) => Some(problem),
-            Look::News | Look::Nothing => self.hindrance.clone(),
+            Look::News | Look::Nothing => {
+                let problem = self.hindrance.as_ref().or(self.policy_problem.as_ref());
+                problem.cloned()
+            }
         };
         status
+    }
+
+    /// Reads the policy again. As a file of attributes that breaks, one with a mistake does not take
+    /// back what was applied: the last good one stays in force.
+    fn reload(&mut self) {
+        match load_policy(self.roots) {
+            Ok(policy) => {
+                tracing::info!("the policy was read again");
+                self.policy = policy;
+                self.is_policy_new = true;
+                self.policy_problem = None;
+            }
+            Err(ended) => {
+                tracing::error!("{}", ended.message);
+                let message = format!("the policy of before is in force: {}", ended.message);
+                self.policy_problem = Some(message);
+            }
+        }
     }
 
     /// A full `/run` keeps no device from being configured; the file is tried again at each turn.

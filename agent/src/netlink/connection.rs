@@ -159,6 +159,7 @@ impl Connection {
                 NetlinkPayload::InnerMessage(Message::Unreadable(why)) => {
                     fault.get_or_insert(Cause::Unreadable(why));
                 }
+                NetlinkPayload::InnerMessage(Message::Other(_)) => {}
                 NetlinkPayload::InnerMessage(message) => list.push(message),
                 NetlinkPayload::Done(done) if done.code < 0 => {
                     return Err(error::refused_with(done.code, &done.extended_ack));

@@ -54,6 +54,21 @@ impl NetlinkError {
         }
     }
 
+    /// A sysctl that cannot be set: the one change that is not asked for by netlink.
+    pub(crate) fn sysctl(attempt: &str, error: &io::Error) -> Self {
+        let cause = match error.raw_os_error().map(Errno::from_raw) {
+            Some(errno) => Cause::Refused {
+                errno,
+                message: None,
+            },
+            None => Cause::Socket(error.to_string()),
+        };
+        Self {
+            attempt: attempt.to_owned(),
+            cause,
+        }
+    }
+
     /// The same with other words for what was tried: those of a caller that knows names.
     #[must_use]
     pub fn attempting(self, attempt: impl fmt::Display) -> Self {

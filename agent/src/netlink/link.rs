@@ -1,6 +1,6 @@
 //! A network interface, as `RTM_NEWLINK` describes it.
 
-use rtnetlink::packet_core::{DecodeError, NlaBuffer, NlasIterator};
+use rtnetlink::packet_core::{DecodeError, NLA_TYPE_MASK, NlaBuffer, NlasIterator};
 use rtnetlink::packet_route::link::{LinkFlags, LinkHeader};
 
 /// `struct ifinfomsg`.
@@ -10,8 +10,11 @@ const HEADER_BYTES: usize = 16;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
 const IFLA_MASTER: u16 = 10;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_AF_SPEC: u16 = 26;
+const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_MIN_MTU: u16 = 50;
 const IFLA_MAX_MTU: u16 = 51;
 const IFLA_PROP_LIST: u16 = 52;
@@ -20,6 +23,18 @@ const IFLA_PERM_ADDRESS: u16 = 54;
 const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INET_CONF: u16 = 1;
+const IFLA_INET6_CONF: u16 = 2;
+
+// Address families: include/linux/socket.h.
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+// Places in the arrays of sysctls: `IPV4_DEVCONF_RP_FILTER`, which counts from 1
+// (include/uapi/linux/ip.h), and `DEVCONF_…` (include/uapi/linux/ipv6.h).
+const RP_FILTER: usize = 7;
+const ACCEPT_RA: usize = 3;
+const DISABLE_IPV6: usize = 26;
 
 /// A network interface.
 ///
@@ -45,8 +60,13 @@ pub struct Link {
     pub parent: Option<String>,
     /// The bus of that device (`pci`, `virtio`, `usb`); since Linux 5.14.
     pub parent_bus: Option<String>,
+    /// The index of the interface that it is made on, where that is in the same namespace; the peer
+    /// of a veth.
+    pub lower: Option<u32>,
     /// Administratively up.
     pub up: bool,
+    /// Whether it has a carrier (`IFF_LOWER_UP`).
+    pub carrier: bool,
     /// The loopback interface, whatever its name.
     pub loopback: bool,
     /// In bytes.
@@ -55,6 +75,19 @@ pub struct Link {
     pub min_mtu: u32,
     /// The largest MTU; 0 when there is no bound.
     pub max_mtu: u32,
+    /// The sysctl `net.ipv4.conf.NAME.rp_filter`.
+    pub rp_filter: Option<u32>,
+    /// What IPv6 is set to; absent where the kernel has none for this interface.
+    pub ipv6: Option<Ipv6Settings>,
+}
+
+/// The sysctls of `net.ipv6.conf.NAME` that matter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ipv6Settings {
+    /// `disable_ipv6`.
+    pub disabled: bool,
+    /// `accept_ra`.
+    pub accept_ra: Option<u32>,
 }
 
 impl Link {
@@ -64,14 +97,35 @@ impl Link {
         let mut link = Self {
             index: header.index,
             up: header.flags.contains(LinkFlags::Up),
+            carrier: header.flags.contains(LinkFlags::LowerUp),
             loopback: header.flags.contains(LinkFlags::Loopback),
             ..Self::default()
         };
         let attributes = payload.get(HEADER_BYTES..).unwrap_or_default();
+        let mut lower_is_elsewhere = false;
         for attribute in NlasIterator::new(attributes) {
-            link.take(&attribute?);
+            let attribute = attribute?;
+            lower_is_elsewhere |= attribute.kind() == IFLA_LINK_NETNSID;
+            link.take(&attribute);
+        }
+        if lower_is_elsewhere {
+            link.lower = None;
         }
         Ok(link)
+    }
+
+    fn take_families(&mut self, value: &[u8]) {
+        if let Some(ipv4) = nested(value, AF_INET).next() {
+            let settings = nested(ipv4, IFLA_INET_CONF).next();
+            self.rp_filter = settings.and_then(|values| number_at(values, RP_FILTER));
+        }
+        if let Some(ipv6) = nested(value, AF_INET6).next() {
+            let settings = nested(ipv6, IFLA_INET6_CONF).next().unwrap_or_default();
+            self.ipv6 = Some(Ipv6Settings {
+                disabled: number_at(settings, DISABLE_IPV6).is_some_and(|value| value != 0),
+                accept_ra: number_at(settings, ACCEPT_RA),
+            });
+        }
     }
 
     fn take(&mut self, attribute: &NlaBuffer<&[u8]>) {
@@ -80,11 +134,15 @@ impl Link {
             IFLA_ADDRESS => self.address = value.to_vec(),
             IFLA_IFNAME => self.name = super::text(value),
             IFLA_MTU => self.mtu = number(value).unwrap_or_default(),
+            IFLA_LINK => self.lower = number(value).filter(|index| *index != 0),
             IFLA_MASTER => self.controller = number(value).filter(|index| *index != 0),
-            IFLA_LINKINFO => self.kind = nested(value, IFLA_INFO_KIND).next(),
+            IFLA_LINKINFO => self.kind = nested_text(value, IFLA_INFO_KIND).next(),
+            IFLA_AF_SPEC => self.take_families(value),
             IFLA_MIN_MTU => self.min_mtu = number(value).unwrap_or_default(),
             IFLA_MAX_MTU => self.max_mtu = number(value).unwrap_or_default(),
-            IFLA_PROP_LIST => self.alternative_names = nested(value, IFLA_ALT_IFNAME).collect(),
+            IFLA_PROP_LIST => {
+                self.alternative_names = nested_text(value, IFLA_ALT_IFNAME).collect();
+            }
             IFLA_PERM_ADDRESS => self.permanent_address = value.to_vec(),
             IFLA_PARENT_DEV_NAME => self.parent = Some(super::text(value)),
             IFLA_PARENT_DEV_BUS_NAME => self.parent_bus = Some(super::text(value)),
@@ -93,16 +151,36 @@ impl Link {
     }
 }
 
-fn number(value: &[u8]) -> Option<u32> {
+/// A number of 32 bits in the machine's order.
+pub(super) fn number(value: &[u8]) -> Option<u32> {
     value.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
+/// A place of an array of such numbers.
+fn number_at(value: &[u8], place: usize) -> Option<u32> {
+    value.get(place * 4..).and_then(number)
+}
+
+/// The values of one kind among nested attributes.
+fn nested(value: &[u8], kind: u16) -> impl Iterator<Item = &[u8]> {
+    let mut rest = value;
+    std::iter::from_fn(move || {
+        // `struct nlattr`: length and kind.
+        loop {
+            let [a, b, c, d] = *rest.first_chunk()?;
+            let length = usize::from(u16::from_ne_bytes([a, b]));
+            let value = rest.get(4..length)?;
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            if u16::from_ne_bytes([c, d]) & NLA_TYPE_MASK == kind {
+                return Some(value);
+            }
+        }
+    })
+}
+
 /// The texts of one kind among nested attributes.
-fn nested(value: &[u8], kind: u16) -> impl Iterator<Item = String> {
-    NlasIterator::new(value)
-        .map_while(Result::ok)
-        .filter(move |attribute| attribute.kind() == kind)
-        .map(|attribute| super::text(attribute.value()))
+fn nested_text(value: &[u8], kind: u16) -> impl Iterator<Item = String> {
+    nested(value, kind).map(super::text)
 }
 
 #[cfg(test)]
@@ -134,6 +212,16 @@ mod tests {
             attribute(IFLA_ALT_IFNAME, b"one\0"),
             attribute(IFLA_ALT_IFNAME, b"two\0"),
         ];
+        let mut ipv4 = vec![0; 4 * 32];
+        ipv4[4 * RP_FILTER] = 2;
+        let mut ipv6 = vec![0; 4 * 60];
+        ipv6[4 * ACCEPT_RA] = 1;
+        ipv6[4 * DISABLE_IPV6] = 1;
+        let families = [
+            attribute(AF_INET, &attribute(IFLA_INET_CONF, &ipv4)),
+            attribute(AF_INET6, &attribute(IFLA_INET6_CONF, &ipv6)),
+        ]
+        .concat();
         for (kind, value) in [
             (IFLA_IFNAME, &b"net1\0"[..]),
             (IFLA_ADDRESS, &[2, 0, 0, 0, 0, 1]),
@@ -147,6 +235,8 @@ mod tests {
             (IFLA_PROP_LIST | 0x8000, &names.concat()),
             (IFLA_PARENT_DEV_NAME, b"0000:81:00.0\0"),
             (IFLA_PARENT_DEV_BUS_NAME, b"pci\0"),
+            (IFLA_LINK, &9_u32.to_ne_bytes()),
+            (IFLA_AF_SPEC, &families),
         ] {
             payload.extend(attribute(kind, value));
         }
@@ -162,13 +252,23 @@ mod tests {
                 permanent_address: vec![2, 0, 0, 0, 0, 2],
                 parent: Some("0000:81:00.0".into()),
                 parent_bus: Some("pci".into()),
+                lower: Some(9),
                 up: false,
+                carrier: false,
                 loopback: false,
                 mtu: 1400,
                 min_mtu: 68,
                 max_mtu: 9000,
+                rp_filter: Some(2),
+                ipv6: Some(Ipv6Settings {
+                    disabled: true,
+                    accept_ra: Some(1),
+                }),
             }
         );
+        // A macvlan in a container: the interface below has that index in another namespace.
+        payload.extend(attribute(IFLA_LINK_NETNSID, &0_u32.to_ne_bytes()));
+        assert_eq!(Link::parse(&payload).unwrap().lower, None);
     }
 
     #[test]

@@ -8,11 +8,15 @@ use rtnetlink::packet_core::{
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
 
-use super::{Address, Link};
+use super::route::KernelRoute;
+use super::{Address, Link, rule};
+use crate::routing::RoutingRule;
 
 // include/uapi/linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
+const RTM_NEWRULE: u16 = 32;
 
 /// A message in either direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +27,11 @@ pub(super) enum Message {
     Link(Link),
     /// An address.
     Address(Address),
-    /// An answer of a kind that was not asked for.
+    /// A route.
+    Route(KernelRoute),
+    /// A policy rule.
+    Rule(RoutingRule),
+    /// An answer of a kind that was not asked for, or a route or rule that is left out.
     Other(u16),
     /// An answer that cannot be read, and why. It is handed on: left out, it would look as if the
     /// interface did not exist.
@@ -38,6 +46,14 @@ impl NetlinkDeserializable for Message {
         Ok(match header.message_type {
             RTM_NEWLINK => Link::parse(payload).map_or_else(unreadable, Self::Link),
             RTM_NEWADDR => Address::parse(payload).map_or_else(unreadable, Self::Address),
+            RTM_NEWROUTE => match KernelRoute::parse(payload) {
+                Ok(route) => route.map_or(Self::Other(RTM_NEWROUTE), Self::Route),
+                Err(error) => unreadable(error),
+            },
+            RTM_NEWRULE => match rule::parse(payload) {
+                Ok(rule) => rule.map_or(Self::Other(RTM_NEWRULE), Self::Rule),
+                Err(error) => unreadable(error),
+            },
             other => Self::Other(other),
         })
     }
@@ -49,6 +65,8 @@ impl NetlinkSerializable for Message {
             Self::Request(request) => request.message_type(),
             Self::Link(_) => RTM_NEWLINK,
             Self::Address(_) => RTM_NEWADDR,
+            Self::Route(_) => RTM_NEWROUTE,
+            Self::Rule(_) => RTM_NEWRULE,
             Self::Other(number) => *number,
             Self::Unreadable(_) => 0,
         }

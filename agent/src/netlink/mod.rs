@@ -1,28 +1,35 @@
-//! The kernel's routing netlink: interfaces and addresses, listed and changed one at a time.
+//! The kernel's routing netlink: interfaces, addresses, routes and rules, listed and changed one at
+//! a time.
 
 mod address;
 mod connection;
 mod error;
 mod link;
 mod message;
+mod route;
+mod routing;
+mod rule;
 #[cfg(test)]
 mod scripted;
 mod socket;
+mod watch;
 
 use std::net::IpAddr;
 
-use device_attributes::InterfaceAddress;
-use rtnetlink::packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use device_attributes::{InterfaceAddress, MacAddress};
+use rtnetlink::packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL};
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::address::AddressMessage;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage, Prop};
 use rtnetlink::{AddressMessageBuilder, LinkMessageBuilder, LinkUnspec};
 
 pub use address::Address;
 use connection::Connection;
 pub use error::{Cause, NetlinkError};
-pub use link::Link;
+pub use link::{Ipv6Settings, Link};
 use message::Message;
+pub use routing::{Kept, Routes};
+pub use watch::{Change, Watch};
 
 /// A connection to the routing netlink of the network namespace that it was opened in.
 ///
@@ -127,6 +134,49 @@ impl Netlink {
             .await
     }
 
+    /// Sets an interface's MAC address. Many drivers refuse that with `EBUSY` while it is up.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`].
+    pub async fn set_mac_address(
+        &self,
+        interface: u32,
+        mac: MacAddress,
+    ) -> Result<(), NetlinkError> {
+        let link = LinkUnspec::new_with_index(interface).address(mac.bytes().to_vec());
+        let attempt = format!("set the MAC address of interface {interface} to {mac}");
+        self.set_link(link, &attempt).await
+    }
+
+    /// Gives an interface one more name.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`]; `EEXIST` when any interface has that name.
+    pub async fn add_alternative_name(
+        &self,
+        interface: u32,
+        name: &str,
+    ) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::NewLinkProp(alternative_name(interface, name));
+        let attempt = format!("give interface {interface} the alternative name {name}");
+        let flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_APPEND;
+        self.connection.change(request, flags, &attempt).await
+    }
+
+    /// Takes an alternative name from an interface.
+    ///
+    /// # Errors
+    /// As for [`Netlink::rename`]; `ENOENT` when no interface has that name.
+    pub async fn remove_alternative_name(
+        &self,
+        interface: u32,
+        name: &str,
+    ) -> Result<(), NetlinkError> {
+        let request = RouteNetlinkMessage::DelLinkProp(alternative_name(interface, name));
+        let attempt = format!("take the alternative name {name} from interface {interface}");
+        self.connection.change(request, 0, &attempt).await
+    }
+
     /// Adds an address to an interface, with the broadcast address that its prefix gives.
     ///
     /// # Errors
@@ -183,6 +233,16 @@ impl Netlink {
         let request = RouteNetlinkMessage::SetLink(link.build());
         self.connection.change(request, 0, attempt).await
     }
+}
+
+fn alternative_name(interface: u32, name: &str) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = interface;
+    let property = Prop::AltIfName(name.to_owned());
+    message
+        .attributes
+        .push(LinkAttribute::PropList(vec![property]));
+    message
 }
 
 fn address_message(interface: u32, address: InterfaceAddress) -> AddressMessage {

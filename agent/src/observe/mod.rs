@@ -1,30 +1,64 @@
-//! The look at the kernel: one netlink dump of links and addresses, and what sysfs adds to it.
+//! The look at the kernel: a netlink dump of links, addresses, routes and rules each, and what sysfs
+//! adds to them.
 
 mod model;
 mod sysfs;
 
+use std::fs;
 use std::path::Path;
 
 use device_attributes::{InterfaceAddress, MacAddress, PciAddress};
 
-pub use model::{Interface, Observation, PciFunction};
+pub use model::{Interface, Ipv6, Observation, PciFunction};
 
-use crate::netlink::{Address, Link, Netlink, NetlinkError};
+use crate::netlink::{Address, Link, Netlink, NetlinkError, Routes};
 use crate::roots::Roots;
 
-/// Looks at what the guest has: every interface but the loopback one, by index, and the PCI
-/// functions that are asked for.
+/// The least MTU of IPv6 (RFC 8200, section 5).
+pub const IPV6_LEAST_MTU: u32 = 1280;
+
+/// What a look is to show beside the interfaces, their addresses and the rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// These PCI functions.
+    pub functions: Vec<PciAddress>,
+    /// These routes. All are needed where some are wanted; else those that were wanted before.
+    pub routes: Routes,
+    /// Whether it is to show [`Observation::rp_filter_of_all`].
+    pub rp_filter: bool,
+}
+
+impl Asked {
+    /// All that the kernel tells; no PCI function.
+    pub fn all() -> Self {
+        Self {
+            functions: Vec::new(),
+            routes: Routes::All,
+            rp_filter: true,
+        }
+    }
+}
+
+/// Looks at what the guest has: every interface but the loopback one, by index, and what is asked
+/// for.
 ///
 /// # Errors
-/// When the kernel does not list its interfaces and addresses. What sysfs does not say is absent.
+/// When the kernel does not list what it has. What sysfs does not say is absent.
 pub async fn observe(
     netlink: &Netlink,
     roots: &Roots,
-    functions: &[PciAddress],
+    asked: &Asked,
 ) -> Result<Observation, NetlinkError> {
     let links = netlink.links().await?;
     let addresses = netlink.addresses().await?;
-    Ok(combine(links, &addresses, &roots.sys, functions))
+    let mut observation = combine(links, &addresses, &roots.sys, &asked.functions);
+    observation.routes = netlink.routes(asked.routes).await?;
+    observation.rules = netlink.rules().await?;
+    if asked.rp_filter {
+        let text = fs::read_to_string(roots.proc.join("sys/net/ipv4/conf/all/rp_filter"));
+        observation.rp_filter_of_all = text.ok().and_then(|text| text.trim().parse().ok());
+    }
+    Ok(observation)
 }
 
 fn combine(
@@ -37,6 +71,9 @@ fn combine(
     // virtual, as is one of a kind. sysfs need not be asked, and must not be where it shows another
     // network namespace, in which the name is another interface's.
     let parents_are_named = links.iter().any(|link| link.parent_bus.is_some());
+    // The loopback interface, whose MTU is great, has IPv6 wherever the kernel has it.
+    let mut loopbacks = links.iter().filter(|link| link.loopback);
+    let has_ipv6 = loopbacks.all(|link| link.ipv6.is_some());
     let mut interfaces: Vec<Interface> = links
         .into_iter()
         .filter(|link| !link.loopback)
@@ -46,7 +83,8 @@ fn combine(
                 (None, _) if parents_are_named || link.kind.is_some() => None,
                 _ => sysfs::pci_address(sys, &link.name),
             };
-            interface(link, addresses, sys, pci_address)
+            let ipv6 = ipv6(&link, has_ipv6);
+            interface(link, addresses, sys, pci_address, ipv6)
         })
         .collect();
     interfaces.sort_by_key(|interface| interface.index);
@@ -56,6 +94,7 @@ fn combine(
             .iter()
             .filter_map(|address| Some((*address, sysfs::function(sys, *address)?)))
             .collect(),
+        ..Observation::default()
     }
 }
 
@@ -64,6 +103,7 @@ fn interface(
     addresses: &[Address],
     sys: &Path,
     pci_address: Option<PciAddress>,
+    ipv6: Ipv6,
 ) -> Interface {
     // One that no document can ask for, like 10.0.0.0/8 with no host part, is left out.
     let those = |fits: fn(&Address) -> bool| {
@@ -73,6 +113,7 @@ fn interface(
             .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
             .collect()
     };
+    let is_on_another = link.kind.as_deref().is_some_and(|kind| kind != "veth");
     Interface {
         addresses: those(|address| !address.is_duplicate()),
         tentative_addresses: those(Address::is_tentative),
@@ -82,14 +123,30 @@ fn interface(
         alternative_names: link.alternative_names,
         kind: link.kind,
         controller: link.controller,
+        // Of a virtual pair it is the other end.
+        lower: link.lower.filter(|_| is_on_another),
         mac_address: mac(&link.address),
         permanent_mac_address: mac(&link.permanent_address),
         pci_address,
         numa_node: pci_address.and_then(|address| sysfs::numa_node(sys, address)),
         up: link.up,
+        carrier: link.carrier,
+        ipv6,
+        rp_filter: link.rp_filter,
+        accept_ra: link.ipv6.and_then(|settings| settings.accept_ra),
         mtu: link.mtu,
         min_mtu: Some(link.min_mtu).filter(|mtu| *mtu != 0),
         max_mtu: Some(link.max_mtu).filter(|mtu| *mtu != 0),
+    }
+}
+
+fn ipv6(link: &Link, has_ipv6: bool) -> Ipv6 {
+    match link.ipv6 {
+        Some(settings) if settings.disabled => Ipv6::Disabled,
+        None if !has_ipv6 => Ipv6::NotInKernel,
+        None if link.mtu < IPV6_LEAST_MTU => Ipv6::BelowMinimumMtu,
+        // A kernel that does not say says so when it is asked for an address.
+        _ => Ipv6::Enabled,
     }
 }
 

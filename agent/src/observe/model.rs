@@ -4,9 +4,12 @@
 //! becomes a case as it is.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 
 use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
+
+use crate::routing::{Route, RoutingRule};
 
 /// What the guest has, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +20,25 @@ pub struct Observation {
     /// The PCI functions that were asked about; one that the guest does not have is absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pci_functions: BTreeMap<PciAddress, PciFunction>,
+    /// The routes that were asked about, in the kernel's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// The policy rules that a policy could name, in the kernel's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RoutingRule>,
+    /// The sysctl `net.ipv4.conf.all.rp_filter`, where it was asked about: the kernel takes the
+    /// greater of it and the interface's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rp_filter_of_all: Option<u32>,
+}
+
+impl Observation {
+    /// The interface of an index.
+    pub fn interface(&self, index: u32) -> Option<&Interface> {
+        self.interfaces
+            .iter()
+            .find(|interface| interface.index == index)
+    }
 }
 
 /// One network interface, as the kernel describes it.
@@ -36,6 +58,9 @@ pub struct Interface {
     /// The index of the bond, bridge or other controller that it belongs to (`IFLA_MASTER`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<u32>,
+    /// The index of the interface that it is made on (`IFLA_LINK`): a VLAN's, a macvlan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<u32>,
     /// The current MAC address; absent when it is zero or not 48 bits long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<MacAddress>,
@@ -50,6 +75,9 @@ pub struct Interface {
     pub numa_node: Option<NodeId>,
     /// Whether it is administratively up (`IFF_UP`).
     pub up: bool,
+    /// Whether it has a carrier. Without one, duplicate address detection does not begin.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub carrier: bool,
     /// In bytes.
     pub mtu: u32,
     /// The smallest MTU the device takes; absent when it has no bound.
@@ -58,6 +86,15 @@ pub struct Interface {
     /// The largest MTU the device takes; absent when it has no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_mtu: Option<u32>,
+    /// Whether it can have IPv6 addresses; absent when it can.
+    #[serde(default, skip_serializing_if = "is_enabled")]
+    pub ipv6: Ipv6,
+    /// The sysctl `net.ipv4.conf.NAME.rp_filter`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rp_filter: Option<u32>,
+    /// The sysctl `net.ipv6.conf.NAME.accept_ra`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_ra: Option<u32>,
     /// Its addresses, in the kernel's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<InterfaceAddress>,
@@ -67,6 +104,27 @@ pub struct Interface {
     /// Addresses that it was given and cannot use, since another host of the link has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub duplicate_addresses: Vec<InterfaceAddress>,
+}
+
+/// Whether an interface can have IPv6 addresses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Ipv6 {
+    /// It can.
+    #[default]
+    Enabled,
+    /// The sysctl `net.ipv6.conf.NAME.disable_ipv6` is set.
+    Disabled,
+    /// Its MTU is below 1280 bytes, with which the kernel takes IPv6 from it (RFC 8200, section 5).
+    BelowMinimumMtu,
+    /// The kernel has no IPv6, or was started with `ipv6.disable=1`.
+    NotInKernel,
+}
+
+// serde hands out references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_enabled(ipv6: &Ipv6) -> bool {
+    *ipv6 == Ipv6::Enabled
 }
 
 /// A PCI function, with or without a network interface.

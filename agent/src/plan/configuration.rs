@@ -1,75 +1,36 @@
-//! What one interface needs beside its name: MTU, up, addresses.
+//! What one interface needs beside its name, its routes and its rules, in the order that the kernel
+//! needs: what may cost addresses comes before addresses.
 
-use std::collections::BTreeSet;
+use super::Action;
+use super::addresses::{addresses, without_ipv6};
+use super::draft::Draft;
+use super::mtu::mtu;
+use super::names::{Names, alternative_names};
+use super::sysctls::sysctls;
 
-use device_attributes::report::Reason;
-
-use super::{Action, Problem, Step, Wanted};
-use crate::observe::Interface;
-
-/// What one interface needs beside its name; `name` is the one it has by then.
-pub(super) fn configuration(
-    device: usize,
-    wanted: &Wanted,
-    interface: &Interface,
-    name: &str,
-) -> (Vec<Step>, Vec<Problem>) {
-    let step = |action, reason: String| Step {
-        device,
-        interface: interface.index,
-        name: name.to_owned(),
-        action,
-        reason,
-    };
-    let mut steps = Vec::new();
-    let mut problems = Vec::new();
-    let mut problem = |message| {
-        problems.push(Problem {
-            reason: Reason::ConfigurationFailed,
-            message,
-        });
-    };
-    if let Some(to) = wanted.mtu.filter(|mtu| *mtu != interface.mtu) {
-        if let Some(message) = unfit_mtu(to, interface) {
-            problem(message);
-        } else {
-            let from = interface.mtu;
-            steps.push(step(
-                Action::SetMtu { from, to },
-                format!("its MTU is to be {to}"),
-            ));
-        }
+/// Plans one interface.
+pub(super) fn configuration(draft: &mut Draft<'_>, names: &Names<'_>) {
+    alternative_names(draft, names);
+    mac_address(draft);
+    let mtu = mtu(draft);
+    draft.without_ipv6 = without_ipv6(draft, mtu);
+    let without_ipv6 = draft.without_ipv6.clone();
+    // Before it is up: no router's announcement is then taken that was not to be.
+    sysctls(draft, without_ipv6.as_deref());
+    if !draft.interface.up {
+        draft.step(Action::SetUp, "", "it is down");
     }
-    if !interface.up {
-        steps.push(step(Action::SetUp, "it is down".to_owned()));
-    }
-    let mut seen = BTreeSet::new();
-    for address in &wanted.addresses {
-        if interface.duplicate_addresses.contains(address) {
-            problem(format!(
-                "another host of the link has the address {address} too: duplicate address \
-                 detection keeps {name} from using it"
-            ));
-        } else if seen.insert(address) && !interface.addresses.contains(address) {
-            let address = *address;
-            steps.push(step(
-                Action::AddAddress { address },
-                "it does not have this address".to_owned(),
-            ));
-        }
-    }
-    (steps, problems)
+    addresses(draft, without_ipv6.as_deref());
 }
 
-fn unfit_mtu(mtu: u32, interface: &Interface) -> Option<String> {
-    let name = &interface.name;
-    match (interface.min_mtu, interface.max_mtu) {
-        (Some(min), _) if mtu < min => Some(format!(
-            "an MTU of {mtu} is below {min}, the least that {name} takes"
-        )),
-        (_, Some(max)) if mtu > max => Some(format!(
-            "an MTU of {mtu} is above {max}, the most that {name} takes"
-        )),
-        _ => None,
+/// Only where the policy says so does a device have another one: else it would not have been found.
+fn mac_address(draft: &mut Draft<'_>) {
+    let (Some(from), Some(to)) = (draft.interface.mac_address, draft.given_mac) else {
+        return;
+    };
+    if from != to {
+        let action = Action::SetMacAddress { from, to };
+        let reason = "it was found by its PCI address, and its MAC address is another";
+        draft.step(action, "set-mac", reason);
     }
 }

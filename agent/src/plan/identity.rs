@@ -7,13 +7,14 @@
 use device_attributes::report::Reason;
 use device_attributes::{MacAddress, PciAddress};
 
+use super::given_macs::GivenMacs;
 use super::{Problem, Wanted};
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 
 /// What a wanted device turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found<'a> {
+pub(super) enum Found<'a> {
     /// A network interface.
     Interface(&'a Interface),
     /// A PCI function that has no network interface and need not have one.
@@ -25,7 +26,11 @@ pub enum Found<'a> {
 /// # Errors
 /// When the guest has no such device, more than one, or two that contradict each other. The
 /// problem is this device's alone.
-pub fn identify<'a>(wanted: &Wanted, observation: &'a Observation) -> Result<Found<'a>, Problem> {
+pub(super) fn identify<'a>(
+    wanted: &Wanted,
+    given: &GivenMacs,
+    observation: &'a Observation,
+) -> Result<Found<'a>, Problem> {
     match (wanted.mac_address, wanted.guest_pci_address) {
         (None, None) => Err(Problem {
             reason: Reason::InvalidAttributes,
@@ -36,7 +41,7 @@ pub fn identify<'a>(wanted: &Wanted, observation: &'a Observation) -> Result<Fou
         }),
         (Some(mac), None) => by_mac_alone(mac, observation),
         (None, Some(address)) => by_function_alone(wanted, address, observation),
-        (Some(mac), Some(address)) => by_both(mac, address, observation),
+        (Some(mac), Some(address)) => by_both(given, mac, address, observation),
     }
 }
 
@@ -100,11 +105,12 @@ fn without_interface<'a>(
     }
 }
 
-fn by_both(
+fn by_both<'a>(
+    given: &GivenMacs,
     mac: MacAddress,
     address: PciAddress,
-    observation: &Observation,
-) -> Result<Found<'_>, Problem> {
+    observation: &'a Observation,
+) -> Result<Found<'a>, Problem> {
     let macs = with_mac(mac, observation);
     let on_function = on_function(address, observation);
     let both: Vec<&Interface> = macs
@@ -135,11 +141,13 @@ fn by_both(
                 names(macs)
             ),
         }),
+        // A virtual function may come with a random MAC: the policy says if it is given its own.
+        ([], _, [interface]) if given.has(interface, mac) => Ok(Found::Interface(interface)),
         ([], [], others) => Err(Problem {
             reason: Reason::IdentityConflict,
             message: format!(
                 "the PCI function {address} is {}, which does not have the MAC address {mac}; \
-                 nothing else has it",
+                 nothing else has it: `set-mac = true` in the policy would give it to it",
                 names(others)
             ),
         }),
@@ -164,7 +172,7 @@ fn by_both(
 /// The interfaces with this MAC: those that were made with it, else those that have it now.
 ///
 /// Where hardware and a virtual Ethernet pair both answer, the hardware is meant.
-fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
+pub(super) fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
     let candidates = || {
         observation
             .interfaces
@@ -185,7 +193,7 @@ fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
     hits
 }
 
-fn on_function(address: PciAddress, observation: &Observation) -> Vec<&Interface> {
+pub(super) fn on_function(address: PciAddress, observation: &Observation) -> Vec<&Interface> {
     observation
         .interfaces
         .iter()

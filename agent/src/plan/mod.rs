@@ -1,10 +1,19 @@
 //! The planner, a pure function: what is wanted and what is observed to steps and problems.
 
+mod addresses;
 mod configuration;
+mod draft;
+mod given_macs;
 mod identity;
+mod mtu;
+mod names;
 mod rename;
+pub mod reversal;
+mod routing;
 pub mod step;
+mod sysctls;
 mod wanted;
+mod wishes;
 
 use std::collections::BTreeMap;
 
@@ -12,9 +21,13 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
 use serde::{Deserialize, Serialize};
 
-pub use identity::{Found, identify};
-pub use step::{Action, Step, Transaction};
-pub use wanted::{Wanted, functions, wanted};
+pub use step::{Action, Step, Sysctl, Transaction};
+pub use wanted::{Wanted, asked, wanted};
+
+use draft::Draft;
+use given_macs::GivenMacs;
+use identity::{Found, identify};
+use names::{Names, name_after};
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
@@ -73,12 +86,13 @@ impl Plan {
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
     let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    let given = GivenMacs::of(wanted, observation);
     for (place, wanted) in wanted.iter().enumerate() {
         let mut device = PlannedDevice {
             identity: wanted.identity.clone(),
             ..PlannedDevice::default()
         };
-        match identify(wanted, observation) {
+        match identify(wanted, &given, observation) {
             Ok(Found::Interface(interface)) => {
                 device.interface = Some(interface.index);
                 device.pci_address = interface.pci_address;
@@ -93,16 +107,44 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut problems = contested_interfaces(&found, wanted);
     found.retain(|(place, ..)| !problems.iter().any(|(contested, _)| contested == place));
 
+    let all_found = devices.iter().all(|device| device.problems.is_empty())
+        && !wanted.iter().any(|wanted| wanted.hands_off);
+    // One that is left alone is found and reported, and that is all.
+    found.retain(|(_, wanted, _)| !wanted.hands_off);
+
     let (renames, contested) = wanted_renames(&found);
     problems.extend(contested);
     let (mut transactions, blocked) = rename::order(renames, observation);
     problems.extend(blocked);
 
-    for (place, wanted, interface) in found {
-        let name = name_after(&transactions, interface);
-        let (steps, faults) = configuration::configuration(place, wanted, interface, &name);
-        problems.extend(faults.into_iter().map(|problem| (place, problem)));
-        if !steps.is_empty() {
+    let names = Names::after(&transactions, observation, &found);
+    let own_names: Vec<String> = found
+        .iter()
+        .map(|(.., interface)| name_after(&transactions, interface))
+        .collect();
+    let drafts = found.iter().zip(&own_names);
+    let mut drafts: Vec<Draft<'_>> = drafts
+        .map(|((device, wanted, interface), name)| Draft {
+            device: *device,
+            wanted,
+            interface,
+            observation,
+            name,
+            given_mac: wanted.mac_address.filter(|mac| given.has(interface, *mac)),
+            without_ipv6: None,
+            steps: Vec::new(),
+            problems: Vec::new(),
+        })
+        .collect();
+    for draft in &mut drafts {
+        configuration::configuration(draft, &names);
+    }
+    routing::routing(&mut drafts, observation, all_found);
+    for draft in drafts {
+        let faults = draft.problems.into_iter();
+        problems.extend(faults.map(|problem| (draft.device, problem)));
+        if !draft.steps.is_empty() {
+            let steps = draft.steps;
             transactions.push(Transaction { steps });
         }
     }
@@ -179,22 +221,9 @@ fn wanted_renames<'a>(
                 device: *device,
                 interface,
                 to,
+                source: wanted.sources.get("rename"),
             });
         }
     }
     (renames, problems)
-}
-
-/// The name that an interface has once the renames are done.
-fn name_after(transactions: &[Transaction], interface: &Interface) -> String {
-    let steps = transactions
-        .iter()
-        .flat_map(|transaction| &transaction.steps);
-    let mut name = &interface.name;
-    for step in steps.filter(|step| step.interface == interface.index) {
-        if let Action::Rename { to } = &step.action {
-            name = to;
-        }
-    }
-    name.clone()
 }

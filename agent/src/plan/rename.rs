@@ -16,6 +16,8 @@ pub(super) struct Rename<'a> {
     pub device: usize,
     pub interface: &'a Interface,
     pub to: &'a InterfaceName,
+    /// Where the wish stands.
+    pub source: Option<&'a String>,
 }
 
 /// Orders the renames that can be done and says what is wrong with the others.
@@ -86,11 +88,9 @@ fn obstacle(
     let holder = holder(rename.to.as_str(), observation)?;
     let from = &rename.interface.name;
     let to = rename.to;
+    // Of its own it is taken away first.
     if holder.index == rename.interface.index {
-        return Some(format!(
-            "{from} cannot be renamed to {to}: that is one of its alternative names; remove it \
-             with \"ip link property del dev {from} altname {to}\""
-        ));
+        return None;
     }
     if holder.name != to.as_str() {
         return Some(format!(
@@ -143,34 +143,56 @@ fn component_steps(
         });
         if let Some(position) = free {
             let rename = waiting.remove(position);
-            steps.push(step(
-                &rename,
-                &rename.interface.name,
-                rename.to.as_str(),
-                None,
-            ));
+            steps.extend(final_steps(&rename, &rename.interface.name));
         } else {
             // A circle: every name is held by a member. One steps aside, once.
             let rename = waiting.remove(0);
             let temporary = temporary_name(&rename, wanted, observation);
             let why = format!("{} and its holder change places", rename.to);
-            steps.push(step(&rename, &rename.interface.name, &temporary, Some(why)));
+            let action = Action::Rename {
+                to: temporary.clone(),
+            };
+            steps.push(step(&rename, &rename.interface.name, action, why));
             parked = Some((rename, temporary));
         }
     }
     if let Some((rename, temporary)) = parked {
-        steps.push(step(&rename, &temporary, rename.to.as_str(), None));
+        steps.extend(final_steps(&rename, &temporary));
     }
     steps
 }
 
-fn step(rename: &Rename<'_>, from: &str, to: &str, why: Option<String>) -> Step {
+/// The steps from the name that it has to its wanted one.
+fn final_steps(rename: &Rename<'_>, from: &str) -> impl Iterator<Item = Step> {
+    let to = rename.to.as_str();
+    let is_alternative = rename
+        .interface
+        .alternative_names
+        .iter()
+        .any(|name| name == to);
+    let freeing = is_alternative.then(|| {
+        let alternative = to.to_owned();
+        let why = format!("it is to be its own name: the kernel has {to} once only");
+        step(
+            rename,
+            from,
+            Action::RemoveAlternativeName { alternative },
+            why,
+        )
+    });
+    let action = Action::Rename { to: to.to_owned() };
+    let why = format!("its name is to be {to}");
+    freeing.into_iter().chain([step(rename, from, action, why)])
+}
+
+fn step(rename: &Rename<'_>, from: &str, action: Action, reason: String) -> Step {
     Step {
         device: rename.device,
         interface: rename.interface.index,
         name: from.to_owned(),
-        action: Action::Rename { to: to.to_owned() },
-        reason: why.unwrap_or_else(|| format!("its name is to be {}", rename.to)),
+        action,
+        reason,
+        source: rename.source.cloned(),
     }
 }
 

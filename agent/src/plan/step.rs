@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use device_attributes::InterfaceAddress;
+use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
+
+use crate::routing::{Route, RoutingRule};
 
 /// One change of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,10 @@ pub struct Step {
     pub action: Action,
     /// Why, in a sentence.
     pub reason: String,
+    /// Where that stands: `FILE:LINE:COLUMN` of a policy, or the name of an attribute. Absent where
+    /// it follows from other steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// What changes.
@@ -34,11 +40,37 @@ pub enum Action {
         /// The new name.
         to: String,
     },
+    /// One more name.
+    AddAlternativeName {
+        /// The name.
+        alternative: String,
+    },
+    /// One name less: the interface is to have it as its own.
+    RemoveAlternativeName {
+        /// The name.
+        alternative: String,
+    },
+    /// The MAC address.
+    SetMacAddress {
+        /// The MAC address before, for undoing it.
+        from: MacAddress,
+        /// The new MAC address.
+        to: MacAddress,
+    },
     /// The MTU, in bytes.
     SetMtu {
         /// The MTU before, for undoing it.
         from: u32,
         /// The new MTU.
+        to: u32,
+    },
+    /// A sysctl of the interface.
+    SetSysctl {
+        /// Which.
+        sysctl: Sysctl,
+        /// The value before, for undoing it.
+        from: u32,
+        /// The new value.
         to: u32,
     },
     /// Administratively up.
@@ -48,6 +80,55 @@ pub enum Action {
         /// The address.
         address: InterfaceAddress,
     },
+    /// One more route.
+    AddRoute {
+        /// The route.
+        route: Route,
+    },
+    /// One route less, which the agent made.
+    RemoveRoute {
+        /// The route.
+        route: Route,
+    },
+    /// One more policy rule.
+    AddRule {
+        /// The rule.
+        rule: RoutingRule,
+    },
+    /// One policy rule less, which the agent made.
+    RemoveRule {
+        /// The rule.
+        rule: RoutingRule,
+    },
+}
+
+/// A sysctl that each interface has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Sysctl {
+    /// `net.ipv4.conf.NAME.rp_filter`.
+    RpFilter,
+    /// `net.ipv6.conf.NAME.accept_ra`.
+    AcceptRa,
+}
+
+impl Sysctl {
+    /// Its file below `/proc`.
+    pub fn path(self, interface: &str) -> String {
+        match self {
+            Self::RpFilter => format!("sys/net/ipv4/conf/{interface}/rp_filter"),
+            Self::AcceptRa => format!("sys/net/ipv6/conf/{interface}/accept_ra"),
+        }
+    }
+}
+
+impl fmt::Display for Sysctl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RpFilter => "rp_filter",
+            Self::AcceptRa => "accept_ra",
+        })
+    }
 }
 
 /// Steps that stand or fall together: when one fails, those before it are undone.
@@ -60,13 +141,28 @@ pub struct Transaction {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
         match &self.action {
-            Action::Rename { to } => write!(f, "rename {} to {to}", self.name),
-            Action::SetMtu { from, to } => {
-                write!(f, "set the MTU of {} from {from} to {to}", self.name)
+            Action::Rename { to } => write!(f, "rename {name} to {to}"),
+            Action::AddAlternativeName { alternative } => {
+                write!(f, "give {name} the alternative name {alternative}")
             }
-            Action::SetUp => write!(f, "set {} up", self.name),
-            Action::AddAddress { address } => write!(f, "add {address} to {}", self.name),
+            Action::RemoveAlternativeName { alternative } => {
+                write!(f, "take the alternative name {alternative} from {name}")
+            }
+            Action::SetMacAddress { from, to } => {
+                write!(f, "set the MAC address of {name} from {from} to {to}")
+            }
+            Action::SetMtu { from, to } => write!(f, "set the MTU of {name} from {from} to {to}"),
+            Action::SetSysctl { sysctl, from, to } => {
+                write!(f, "set {sysctl} of {name} from {from} to {to}")
+            }
+            Action::SetUp => write!(f, "set {name} up"),
+            Action::AddAddress { address } => write!(f, "add {address} to {name}"),
+            Action::AddRoute { route } => write!(f, "add to {name} the {route}"),
+            Action::RemoveRoute { route } => write!(f, "remove from {name} the {route}"),
+            Action::AddRule { rule } => write!(f, "add for {name} the {rule}"),
+            Action::RemoveRule { rule } => write!(f, "remove for {name} the {rule}"),
         }
     }
 }

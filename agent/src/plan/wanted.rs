@@ -1,12 +1,20 @@
 //! What is wanted of each device: the document's word, then the policy's over it.
 
+use std::collections::BTreeMap;
+
 use device_attributes::{
     Device, DeviceIdentity, Document, InterfaceAddress, InterfaceName, MacAddress, PciAddress,
 };
 
-use crate::policy::Policy;
+use crate::netlink::Routes;
+use crate::observe::Asked;
+use crate::policy::{
+    AlternativeName, Coexistence, Policy, ReversePathFilter, Route, RouterAnnouncements,
+    RoutingRule, Rule,
+};
 
 /// What is wanted of one device.
+#[allow(clippy::struct_excessive_bools, reason = "each is a key of the policy")]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The device, in the host's terms.
@@ -15,21 +23,50 @@ pub struct Wanted {
     pub mac_address: Option<MacAddress>,
     /// The PCI address that names it in the guest. Never the host's.
     pub guest_pci_address: Option<PciAddress>,
+    /// Whether the interface at the PCI address is given the MAC address.
+    pub set_mac: bool,
+    /// It is found and reported, and left as it is.
+    pub hands_off: bool,
+    /// The agent as a whole can be ready without it.
+    pub optional: bool,
+    /// Who has it when a network manager is there for it.
+    pub coexistence: Coexistence,
     /// The interface's name.
     pub name: Option<InterfaceName>,
+    /// Further names that it must have; it may have others.
+    pub alternative_names: Vec<AlternativeName>,
     /// The interface's MTU, in bytes.
     pub mtu: Option<u32>,
     /// The addresses that it must have; it may have others.
     pub addresses: Vec<InterfaceAddress>,
+    /// The routes through it.
+    pub routes: Vec<Route>,
+    /// The policy rules that come with it.
+    pub rules: Vec<RoutingRule>,
+    /// Whether what is sent from its addresses leaves through it.
+    pub source_routing: bool,
+    /// `net.ipv4.conf.NAME.rp_filter`.
+    pub rp_filter: Option<ReversePathFilter>,
+    /// `net.ipv6.conf.NAME.accept_ra`.
+    pub accept_ra: Option<RouterAnnouncements>,
+    /// Where each wish stands, by the policy's name of it.
+    pub sources: BTreeMap<&'static str, String>,
 }
 
 impl Wanted {
+    /// Whether it is left to a network manager that is there for it.
+    pub fn is_yielding(&self) -> bool {
+        self.coexistence == Coexistence::Leave
+    }
+
     /// Whether a network interface is wanted, not merely a device.
     pub fn is_network(&self) -> bool {
         self.mac_address.is_some()
             || self.name.is_some()
+            || !self.alternative_names.is_empty()
             || self.mtu.is_some()
             || !self.addresses.is_empty()
+            || !self.routes.is_empty()
     }
 }
 
@@ -45,24 +82,69 @@ pub fn wanted(document: &Document, policy: &Policy) -> Vec<Wanted> {
 fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
     let identity = device.identity();
     let rule = policy.rule_for(&identity);
+    let network = &device.network;
     Wanted {
-        mac_address: device.network.mac_address,
+        sources: sources(device, &rule),
+        hands_off: !rule.is_managed(),
+        optional: !rule.is_required(),
+        coexistence: rule.coexist.unwrap_or_default(),
+        mac_address: network.mac_address,
         guest_pci_address: device.guest.pci_address,
-        name: rule
-            .rename
-            .or_else(|| device.network.interface_name.clone()),
+        set_mac: rule.set_mac.unwrap_or_default(),
+        name: rule.rename.or_else(|| network.interface_name.clone()),
+        alternative_names: rule.alternative_names.unwrap_or_default(),
         mtu: rule.mtu,
         addresses: rule
             .addresses
-            .unwrap_or_else(|| device.network.ip_addresses.clone()),
+            .unwrap_or_else(|| network.ip_addresses.clone()),
+        routes: rule.routes.unwrap_or_default(),
+        rules: rule.rules.unwrap_or_default(),
+        source_routing: rule.source_routing.unwrap_or_default(),
+        rp_filter: rule.rp_filter,
+        accept_ra: rule.accept_ra,
         identity,
     }
 }
 
-/// The PCI functions that the observation must look at for these devices.
-pub fn functions(wanted: &[Wanted]) -> Vec<PciAddress> {
-    wanted
-        .iter()
-        .filter_map(|wanted| wanted.guest_pci_address)
-        .collect()
+/// The policy's place, or the attribute's name where the policy says nothing.
+fn sources(device: &Device, rule: &Rule) -> BTreeMap<&'static str, String> {
+    let network = &device.network;
+    let mut sources = BTreeMap::new();
+    for (key, is_there, attribute) in [
+        (
+            "rename",
+            network.interface_name.is_some(),
+            "network.interfaceName",
+        ),
+        (
+            "addresses",
+            !network.ip_addresses.is_empty(),
+            "network.ipAddresses",
+        ),
+    ] {
+        if is_there {
+            sources.insert(key, format!("attribute {attribute}"));
+        }
+    }
+    let places = rule.places.iter();
+    sources.extend(places.map(|(key, place)| (*key, place.to_string())));
+    sources
+}
+
+/// What the observation must show for these devices.
+pub fn asked(wanted: &[Wanted]) -> Asked {
+    let managed = || wanted.iter().filter(|wanted| !wanted.hands_off);
+    let has_routing = |wanted: &Wanted| wanted.source_routing || !wanted.routes.is_empty();
+    Asked {
+        functions: wanted
+            .iter()
+            .filter_map(|wanted| wanted.guest_pci_address)
+            .collect(),
+        routes: if managed().any(has_routing) {
+            Routes::All
+        } else {
+            Routes::Own
+        },
+        rp_filter: managed().any(|wanted| wanted.rp_filter.is_some()),
+    }
 }

@@ -1,19 +1,17 @@
 //! `/run/dra-guest/status.json`: what the agent last saw, for probes and people.
 
 use std::fmt;
-use std::fs::{self, Permissions};
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
 
+use super::device_files::{self, Unwritten};
 use crate::roots::Roots;
+use crate::state_directory;
 
-/// The directory below `/run`.
-const DIRECTORY: &str = "dra-guest";
-/// The file in it.
+/// The file in the agent's directory.
 const FILE: &str = "status.json";
 
 /// What the agent last saw.
@@ -26,7 +24,8 @@ pub struct Status {
     pub kind: String,
     /// The agent's version.
     pub agent_version: String,
-    /// Whether every device can be used. False as long as there are no attributes.
+    /// Whether every device can be used that the policy does not call optional. False as long as there
+    /// are no attributes.
     pub ready: bool,
     /// Where the attributes came from; absent while there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,9 +89,10 @@ impl Status {
         source: PathBuf,
         document_digest: String,
         devices: Vec<DeviceReport>,
+        ready: bool,
     ) -> Self {
         Self {
-            ready: devices.iter().all(|device| device.ready),
+            ready,
             source: Some(source),
             document_digest: Some(document_digest),
             problem: None,
@@ -103,10 +103,11 @@ impl Status {
 
     /// The file's path.
     pub fn path(roots: &Roots) -> PathBuf {
-        roots.run.join(DIRECTORY).join(FILE)
+        state_directory::path(roots).join(FILE)
     }
 
-    /// Writes the file whole, mode 0644; the same content is left as it is.
+    /// Writes the file whole, mode 0644, after those of the single devices; the same content is left
+    /// as it is.
     ///
     /// # Errors
     /// When the file system refuses. The file that was there is gone then, if that can be had: a
@@ -117,13 +118,37 @@ impl Status {
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
         if fs::read(&path).is_ok_and(|present| present == bytes) {
+            // The devices' files were written before it.
             return Ok(());
         }
-        replace(&path, &bytes).map_err(|error| {
-            // The error that counts is the first.
-            let _ = fs::remove_file(&path);
-            StatusError::Write { path, error }
-        })
+        let devices = device_files::write(roots, &self.devices);
+        let written = state_directory::replace(&path, &bytes).map_err(|error| Unwritten {
+            path: path.clone(),
+            error,
+        });
+        devices.and(written).map_err(
+            |Unwritten {
+                 path: unwritten,
+                 error,
+             }| {
+                // The error that counts is the first.
+                let _ = fs::remove_file(&path);
+                let path = unwritten;
+                StatusError::Write { path, error }
+            },
+        )
+    }
+
+    /// Removes the file and those of the single devices, none of which need be there.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn remove(roots: &Roots) -> Result<(), StatusError> {
+        let path = Self::path(roots);
+        let removed = state_directory::remove(&path).map_err(|error| Unwritten { path, error });
+        let devices = device_files::write(roots, &[]);
+        let error = |Unwritten { path, error }| StatusError::Write { path, error };
+        removed.and(devices).map_err(error)
     }
 
     /// Reads the file; `None` when there is none.
@@ -142,30 +167,6 @@ impl Status {
             Err(error) => Err(StatusError::Invalid { path, error }),
         }
     }
-}
-
-/// Puts a whole file in the place of another. `/run` is memory: no fsync could make it last.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let temporary = path.with_extension(format!("json.{}", std::process::id()));
-    let mut file = match fs::File::create(&temporary) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let directory = path.parent().unwrap_or(Path::new("/"));
-            fs::create_dir_all(directory)?;
-            fs::set_permissions(directory, Permissions::from_mode(0o755))?;
-            fs::File::create(&temporary)?
-        }
-        other => other?,
-    };
-    // Whatever the umask is: probes and people read it.
-    let written = file
-        .set_permissions(Permissions::from_mode(0o644))
-        .and_then(|()| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // The error that counts is the first; a leftover in memory is harmless.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }
 
 impl fmt::Display for Status {

@@ -47,9 +47,11 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
             command.args(["-t", "tmpfs", "-o", options, "none"]);
             assert!(command.arg(&directory).status().unwrap().success());
         };
-        // Room for one file and no more.
-        mount("nr_inodes=2");
+        // Room for the status, the journal, the list of files, the device's files, and one at a time
+        // beside them.
+        mount("nr_inodes=8");
         assert_eq!(guest.agent("apply").code, 0);
+        mount("remount,nr_inodes=7");
         guest.document(&json!([device(1, "net2", &["192.0.2.5/24"])]));
         let said = guest.agent("apply");
         assert_eq!(said.code, 1, "{}", said.stderr);
@@ -63,7 +65,7 @@ fn a_status_that_cannot_be_written_keeps_no_device_from_being_configured() {
         // No probe sees what held before.
         assert_eq!(guest.agent("check").code, 4);
 
-        mount("remount,nr_inodes=1");
+        mount("remount,nr_inodes=6");
         ip("addr flush dev net2");
         let service = Service::start(&guest);
         wait_for("the address", || {
@@ -105,9 +107,12 @@ fn a_pass_is_not_cut_by_the_end_of_the_service() {
 fn what_fails_again_and_again_is_told_once() {
     in_namespace(|| {
         veth("eth0", 1);
-        fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1").unwrap();
         let guest = Guest::new();
-        guest.document(&json!([device(1, "eth0", &["2001:db8::5/64"])]));
+        guest.document(&json!([device(1, "eth0", &["192.0.2.5/24"])]));
+        // A router that the kernel does not find.
+        guest.policy(
+            "[[device]]\nroutes = [{to = \"203.0.113.0/24\", via = \"198.51.100.1\", on-link = false}]\n",
+        );
         let mut command = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"));
         command
             .args(["--log-level", "debug"])
@@ -115,10 +120,10 @@ fn what_fails_again_and_again_is_told_once() {
         let service = Service::start_by(&guest, command);
         let log = || fs::read_to_string(guest.path("log")).unwrap();
         wait_for("the second try", || {
-            log().contains("DEBUG add 2001:db8::5/64")
+            log().contains("DEBUG add to eth0 the route")
         });
         assert_eq!(
-            log().matches("INFO add 2001:db8::5/64").count(),
+            log().matches("INFO add to eth0 the route").count(),
             1,
             "{}",
             log()

@@ -49,6 +49,10 @@ fn apply_names_configures_and_reports_what_it_observed() {
                 .contains(&json!("192.0.2.5/24")),
             "{seen}"
         );
+        let env = fs::read_to_string(guest.path("run/dra-guest/devices/nic-1.vf.env")).unwrap();
+        assert!(env.contains("DRA_GUEST_INTERFACE=net1\n"), "{env}");
+        let json = fs::read(guest.path("run/dra-guest/devices/nic-1.vf.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), *seen);
         assert_eq!(guest.agent("check").code, 0);
         let said = guest.agent("status");
         assert!(
@@ -70,9 +74,10 @@ fn plan_changes_nothing_and_names_what_apply_will_do() {
         assert_eq!(said.code, 0, "{}", said.stderr);
         assert_eq!(
             said.stdout,
-            "1. rename eth0 to net1: its name is to be net1 [nic-1/vf (d1)]\n\
+            "1. rename eth0 to net1: its name is to be net1 (attribute network.interfaceName) [nic-1/vf (d1)]\n\
              2. set net1 up: it is down [nic-1/vf (d1)]\n\
-             3. add 192.0.2.5/24 to net1: it does not have this address [nic-1/vf (d1)]\n"
+             3. add 192.0.2.5/24 to net1: it does not have this address (attribute network.ipAddresses) \
+             [nic-1/vf (d1)]\n"
         );
         let json: Value = serde_json::from_str(&guest.agent("plan --json").stdout).unwrap();
         assert_eq!(json["transactions"].as_array().unwrap().len(), 2);
@@ -268,4 +273,44 @@ fn the_status_can_be_read_whatever_the_umask_is() {
         let permissions = fs::metadata(guest.path(name)).unwrap().permissions();
         assert_eq!(permissions.mode() & 0o777, mode, "{name}");
     }
+}
+
+#[test]
+fn a_device_that_is_not_required_keeps_the_agent_from_nothing() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(9, "net9", &[]), device(1, "net1", &[])]));
+        guest.policy("[[device]]\nclaim = \"nic-9\"\nrequired = false\n");
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(
+            said.stdout.starts_with("1 of 2 devices ready\n"),
+            "{}",
+            said.stdout
+        );
+        assert_eq!(guest.agent("check").code, 0);
+        guest.policy("[[device]]\nclaim = \"nic-1\"\nrequired = false\n");
+        assert_eq!(guest.agent("apply").code, 3);
+    });
+}
+
+#[test]
+fn a_device_that_is_not_managed_is_found_and_left_as_it_is() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        guest.policy("[[device]]\nmanage = false\nmtu = 1400\n");
+        let before = ip("addr show");
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(
+            said.stdout.contains("Configured, eth0 02:00:00:00:01:01")
+                && said.stdout.contains("manage = false"),
+            "{}",
+            said.stdout
+        );
+        assert_eq!(ip("addr show"), before);
+    });
 }

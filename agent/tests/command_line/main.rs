@@ -10,6 +10,11 @@
 mod adversity;
 mod commands;
 mod guest;
+mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod revert;
+mod routing;
 mod service;
+mod staying;
+mod wish;

@@ -153,6 +153,42 @@ fn an_address_that_another_host_has_is_not_ready() {
 }
 
 #[test]
+fn a_policy_is_read_again_on_sighup_and_a_broken_one_changes_nothing() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        let service = Service::start(&guest);
+        wait_for("the device to be ready", || is_ready(&guest));
+
+        guest.policy("[[device]]\nmtu = 1400\nrename = \"fast0\"\n");
+        service.signal(Signal::SIGHUP);
+        wait_for("the new name", || {
+            names_interface(&guest.path("run/dra-guest/status.json"), "fast0")
+        });
+        assert!(ip("-o link show fast0").contains("mtu 1400"));
+
+        guest.policy("[[device]]\nrename = \"slow0\"\nmut = 1300\n");
+        service.signal(Signal::SIGHUP);
+        wait_for("the mistake to be told", || {
+            guest.status().unwrap()["problem"]
+                .as_str()
+                .is_some_and(|problem| problem.contains("agent.toml:3:1: unknown key `mut`"))
+        });
+        assert!(is_ready(&guest));
+        assert!(ip("-o link show fast0").contains("mtu 1400"));
+
+        guest.policy("[[device]]\nrename = \"slow0\"\n");
+        service.signal(Signal::SIGHUP);
+        wait_for("the mistake to be forgotten", || {
+            names_interface(&guest.path("run/dra-guest/status.json"), "slow0")
+        });
+        assert_eq!(guest.status().unwrap().get("problem"), None);
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
 fn systemd_is_told_when_the_first_pass_is_over() {
     in_namespace(|| {
         veth("eth0", 1);

@@ -1,8 +1,10 @@
 //! What the steps of a plan do to the kernel.
 
 use dra_guest_agent::apply::{Applied, apply};
+use dra_guest_agent::journal::Journal;
 use dra_guest_agent::netlink::Netlink;
 use dra_guest_agent::plan::{Action, Step, Transaction};
+use dra_guest_agent::roots::Roots;
 
 use crate::namespace::{block_on, in_namespace, ip, veth};
 use crate::{addresses, interface, observation};
@@ -14,6 +16,7 @@ fn step(device: usize, name: &str, action: Action) -> Step {
         name: name.into(),
         action,
         reason: "the test says so".into(),
+        source: None,
     }
 }
 
@@ -42,7 +45,11 @@ fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
             })
             .collect(),
     });
-    block_on(async { apply(&Netlink::open().unwrap(), &transactions).await })
+    block_on(async {
+        let journal = &mut Journal::nowhere();
+        let netlink = Netlink::open().unwrap();
+        apply(&netlink, &Roots::default(), journal, &transactions).await
+    })
 }
 
 #[test]

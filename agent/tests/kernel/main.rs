@@ -13,16 +13,19 @@ mod apply;
 mod namespace;
 mod netlink;
 mod observe;
+mod watch;
 
 use dra_guest_agent::netlink::Netlink;
-use dra_guest_agent::observe::{Interface, Observation, observe as look};
+use dra_guest_agent::observe::{Asked, Interface, Observation, observe as look};
 use dra_guest_agent::roots::Roots;
 
 /// One look at the namespace.
 fn observation() -> Observation {
     namespace::block_on(async {
         let netlink = Netlink::open().unwrap();
-        look(&netlink, &Roots::default(), &[]).await.unwrap()
+        look(&netlink, &Roots::default(), &Asked::all())
+            .await
+            .unwrap()
     })
 }
 

@@ -12,7 +12,9 @@
 //! named in [`Reading::notes`].
 
 mod check;
+pub mod claim;
 mod config_drive;
+mod described;
 mod document;
 pub mod file;
 mod flat;

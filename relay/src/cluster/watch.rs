@@ -19,6 +19,7 @@ use super::guests::Guests;
 use super::index::{Entry, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
 use super::refusal::{self, Right};
+use crate::annotate::heard::Heard;
 use crate::monitoring::labels::{FailureReason, Operation};
 use crate::monitoring::metrics;
 use crate::monitoring::readiness::{self, Need};
@@ -48,6 +49,8 @@ pub struct Node {
     pub roster: Arc<Roster>,
     /// After how much silence an agent is lost.
     pub lost_after: Duration,
+    /// Who else hears of the pods: what annotates them.
+    pub annotations: Option<Arc<Heard>>,
     /// How many requests for claims may be under way at once.
     pub permits: Arc<Semaphore>,
     /// Where turns of readiness are told.
@@ -98,7 +101,12 @@ impl Node {
         loop {
             // Neither stream ends.
             touched.extend(tokio::select! {
-                Some(event) = pods.next() => pod_watch.take(event, objects::pod, &mut index),
+                Some(event) = pods.next() => {
+                    if let Some(annotations) = &self.annotations {
+                        annotations.pods(&event);
+                    }
+                    pod_watch.take(event, objects::pod, &mut index)
+                }
                 Some(event) = vms.next() => vm_watch.take(event, objects::vm, &mut index),
                 else => return,
             });
@@ -191,7 +199,8 @@ impl Watch {
     }
 }
 
-fn words(error: &watcher::Error, right: Right) -> String {
+/// What an error of a watch means.
+pub(crate) fn words(error: &watcher::Error, right: Right) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)

@@ -135,6 +135,21 @@ impl Client {
         .with_context(|| format!("PATCH {path}"))
     }
 
+    /// Changes the object, or its subresource, at `path` as `patch` says, in the form `content_type`.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub fn patch(&self, path: &str, content_type: &str, patch: &Value) -> Result<Answer> {
+        let request = self.agent.patch(self.url(path));
+        answer(
+            request
+                .header("Authorization", &self.authorization)
+                .content_type(content_type)
+                .send(patch.to_string()),
+        )
+        .with_context(|| format!("PATCH {path}"))
+    }
+
     /// Begins a patch of the object at `path`, whose body comes from `body`; the API server is at work on it for as long
     /// as that takes, a minute at most.
     ///

@@ -94,6 +94,22 @@ impl Node {
         Process::start(name, Path::new("nsenter"), arguments, logs)
     }
 
+    /// Gives containerd the images of an archive.
+    ///
+    /// # Errors
+    /// When it does not take them.
+    pub fn import(&self, archive: &Path) -> Result<()> {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--target={}", self.init))
+            .args(["--mount", "--"])
+            .arg(tool("ctr")?)
+            .args(["--namespace=k8s.io", "images", "import"])
+            .arg(archive);
+        stdout_of(&mut command)?;
+        Ok(())
+    }
+
     /// Reads a file of the node, by its path there: on a mount that the machine does not see, perhaps.
     ///
     /// # Errors

@@ -16,8 +16,8 @@ use super::user::User;
 use crate::process::Process;
 use crate::programs::workspace;
 
-/// Those whose work a pod with claims, a `DaemonSet` or an object's removal waits for.
-const CONTROLLERS: [&str; 8] = [
+/// Those whose work a pod with claims, a `DaemonSet`, an object's removal or a policy waits for.
+const CONTROLLERS: [&str; 9] = [
     "daemonset-controller",
     "garbage-collector-controller",
     "namespace-controller",
@@ -26,6 +26,7 @@ const CONTROLLERS: [&str; 8] = [
     "resourceclaim-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 ];
 
 /// API server, scheduler, controller manager and a node. All end when this is dropped, or with the
@@ -127,7 +128,7 @@ impl Cluster {
         cdi_devices: &[&str],
     ) -> Result<Process> {
         let kubeconfig = self.write_kubeconfig(User::Admin, name)?;
-        let list = self.control.data(&format!("{name}.json"));
+        let list = self.driver_devices(name);
         fs::write(&list, devices.to_string())?;
         let arguments = [
             format!("--kubeconfig={}", kubeconfig.display()),
@@ -140,6 +141,11 @@ impl Cluster {
         ];
         self.node
             .run(name, &Components::driver()?, arguments, self.control.logs())
+    }
+
+    /// The file of a driver's devices: a driver that gets SIGHUP reads it anew.
+    pub fn driver_devices(&self, name: &str) -> PathBuf {
+        self.control.data(&format!("{name}.json"))
     }
 
     fn write_kubeconfig(&self, user: User, name: &str) -> Result<PathBuf> {

@@ -53,6 +53,19 @@ impl BaseImage {
     /// # Errors
     /// When a file cannot be laid out or does not get into the image.
     pub fn bake(&self, agent: &Path, policy: Option<&str>) -> Result<BakedImage> {
+        self.bake_with(agent, policy, |_| Ok(()))
+    }
+
+    /// As [`BaseImage::bake`], with what `add` lays out in the tree of files.
+    ///
+    /// # Errors
+    /// As [`BaseImage::bake`].
+    pub fn bake_with(
+        &self,
+        agent: &Path,
+        policy: Option<&str>,
+        add: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<BakedImage> {
         let scratch = tempfile::Builder::new()
             .prefix("dra-guest-image-")
             .tempdir()?;
@@ -68,6 +81,7 @@ impl BaseImage {
             write(&tree, "etc/dra-guest/agent.toml", policy)?;
         }
         add_console(&tree)?;
+        add(&tree)?;
         let image = scratch.path().join("root.img");
         stdout_of(
             Command::new(recipes.join("bake.sh"))
@@ -113,7 +127,7 @@ fn add_console(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write(tree: &Path, path: &str, text: &str) -> Result<()> {
+pub(super) fn write(tree: &Path, path: &str, text: &str) -> Result<()> {
     let path = tree.join(path);
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

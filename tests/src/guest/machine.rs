@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use device_attributes::MacAddress;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::console::{Console, GuestOutput};
 use super::image::BakedImage;
+use super::monitor;
 use super::topology::{self, Firmware, GUEST_CID, Sockets};
 use crate::cache;
 use crate::process::{Process, tail};
@@ -17,6 +19,9 @@ use crate::process::{Process, tail};
 const BOOT: Duration = Duration::from_mins(4);
 /// How long a command may take; the guest itself ends it after a minute.
 const COMMAND: Duration = Duration::from_secs(90);
+
+/// QEMU's own socket, in the directory of the sockets.
+const MONITOR: &str = "monitor";
 
 /// What a guest is made of.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct GuestOptions<'a> {
     pub fw_cfg: Option<&'a Path>,
     /// A file with one SMBIOS OEM string, where systemd looks for credentials.
     pub smbios: Option<&'a Path>,
+    /// Further hardware, as arguments of QEMU: words without spaces in them.
+    pub hardware: &'a str,
     /// Where the logs of all programs go.
     pub logs: &'a Path,
 }
@@ -46,7 +53,7 @@ pub struct Guest {
     _share: Option<Process>,
     _vsock: Process,
     serial: PathBuf,
-    _sockets: TempDir,
+    sockets: TempDir,
 }
 
 impl Guest {
@@ -100,6 +107,7 @@ impl Guest {
         let serial = logs.join("serial.log");
         let console_socket = socket("console");
         let share_socket = socket("share");
+        let monitor_socket = socket(MONITOR);
         let arguments = topology::arguments(
             options.image,
             options.nic,
@@ -107,11 +115,13 @@ impl Guest {
                 share: share.is_some().then_some(share_socket.as_path()),
                 vsock: &vsock_socket,
                 console: &console_socket,
+                monitor: &monitor_socket,
             },
             &Firmware {
                 fw_cfg: options.fw_cfg,
                 smbios: options.smbios,
             },
+            options.hardware,
             &serial,
         );
         let mut qemu = Process::start("qemu", Path::new("qemu-system-x86_64"), arguments, logs)?;
@@ -122,7 +132,7 @@ impl Guest {
             _share: share,
             _vsock: vsock,
             serial,
-            _sockets: sockets,
+            sockets,
         })
     }
 
@@ -178,6 +188,14 @@ impl Guest {
             );
         }
         Ok(output.stdout)
+    }
+
+    /// Tells QEMU to do something (`qemu-qmp-ref(7)`), and waits until it has.
+    ///
+    /// # Errors
+    /// With QEMU's own words, when it does not do it.
+    pub fn tell_qemu(&mut self, command: &Value) -> Result<()> {
+        monitor::tell(&self.sockets.path().join(MONITOR), command)
     }
 
     fn answer(&mut self, command: &str, limit: Duration) -> Result<GuestOutput> {

@@ -4,9 +4,12 @@
 mod console;
 mod image;
 mod machine;
+mod managed;
+mod monitor;
 mod topology;
 
 pub use console::GuestOutput;
 pub use image::{BakedImage, BaseImage};
 pub use machine::{Guest, GuestOptions};
+pub use managed::{Addition, Managed, ManagedOptions, Manager};
 pub use topology::{FOREIGN_MAC, GUEST_CID, NIC_NODE, NIC_PCI_ADDRESS, SHARE_TAG};

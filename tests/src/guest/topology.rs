@@ -30,6 +30,7 @@ pub(super) struct Sockets<'a> {
     pub(super) share: Option<&'a Path>,
     pub(super) vsock: &'a Path,
     pub(super) console: &'a Path,
+    pub(super) monitor: &'a Path,
 }
 
 /// What the guest's firmware tells it.
@@ -45,6 +46,7 @@ pub(super) fn arguments(
     nic: MacAddress,
     sockets: &Sockets<'_>,
     firmware: &Firmware<'_>,
+    hardware: &str,
     serial: &Path,
 ) -> Vec<OsString> {
     let mut line = Line::default();
@@ -76,6 +78,11 @@ pub(super) fn arguments(
          -netdev hubport,id=foreign,hubid=2 \
          -device virtio-net-pci,bus=pcie.0,netdev=foreign,mac={FOREIGN_MAC}"
     ));
+    line.add(hardware);
+    line.option(
+        "-qmp",
+        suffixed(prefixed("unix:", sockets.monitor), ",server=on,wait=off"),
+    );
     if let Some(share) = sockets.share {
         line.option("-chardev", prefixed("socket,id=share,path=", share));
         line.add(&format!(
@@ -124,5 +131,10 @@ impl Line {
 fn prefixed(prefix: &str, path: &Path) -> OsString {
     let mut value = OsString::from(prefix);
     value.push(path);
+    value
+}
+
+fn suffixed(mut value: OsString, suffix: &str) -> OsString {
+    value.push(suffix);
     value
 }

@@ -102,6 +102,7 @@ impl Walk {
                 vsock: &node.vsock(),
                 fw_cfg: None,
                 smbios: None,
+                hardware: "",
                 logs: &self.logs,
             })?;
             let state = guest.wait_until_up()?;

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,18 +22,27 @@ type device struct {
 // driver prepares nothing on the node: all that its devices need is in the file.
 type driver struct {
 	name       string
-	devices    []device
 	cdiDevices []string
 	fail       context.CancelCauseFunc
+
+	// The kubelet asks while a signal has the file read anew.
+	mutex    sync.Mutex
+	devices  []device
+	prepared map[types.UID]*resourceapi.ResourceClaim
 }
 
 var _ kubeletplugin.DRAPlugin = &driver{}
 
 func (d *driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	results := map[types.UID]kubeletplugin.PrepareResult{}
 	for _, claim := range claims {
 		var result kubeletplugin.PrepareResult
 		result.Devices, result.Err = d.prepare(claim)
+		if result.Err == nil {
+			d.prepared[claim.UID] = claim
+		}
 		results[claim.UID] = result
 	}
 	return results, nil
@@ -60,6 +70,32 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	return prepared, nil
 }
 
+// update tells the metadata files of what is prepared what the file of devices says now, as a driver of
+// the field does that learns of addresses late. It raises their generation.
+func (d *driver) update(ctx context.Context, helper *kubeletplugin.Helper, path string) error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if err := d.read(path); err != nil {
+		return err
+	}
+	for _, claim := range d.prepared {
+		devices, err := d.prepare(claim)
+		if err != nil {
+			return err
+		}
+		byRequest := map[string][]kubeletplugin.Device{}
+		for _, device := range devices {
+			byRequest[device.Requests[0]] = append(byRequest[device.Requests[0]], device)
+		}
+		for request, devices := range byRequest {
+			if err := helper.UpdateRequestMetadata(ctx, claim.Namespace, claim.Name, claim.UID, request, devices); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (d *driver) find(name string) (*device, error) {
 	for index := range d.devices {
 		if d.devices[index].Name == name {
@@ -70,8 +106,11 @@ func (d *driver) find(name string) (*device, error) {
 }
 
 func (d *driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	results := map[types.UID]error{}
 	for _, claim := range claims {
+		delete(d.prepared, claim.UID)
 		results[claim.UID] = nil
 	}
 	return results, nil

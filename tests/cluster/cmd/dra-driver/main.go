@@ -2,7 +2,8 @@
 //
 // It publishes them as a ResourceSlice of its node. What the kubelet prepares gets metadata files, which
 // the library writes (KEP-5304), and the CDI devices that the command line names, for a hook that a
-// driver of the field would ask for in the same way. It ends on SIGTERM.
+// driver of the field would ask for in the same way. On SIGHUP it reads the file anew, and the metadata of
+// what is prepared follows. It ends on SIGTERM.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/dynamic-resource-allocation/api/metadata/v1alpha1"
@@ -40,10 +42,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	ctx, fail := context.WithCancelCause(ctx)
-	driver := driver{name: *name, cdiDevices: split(*cdiDevices), fail: fail}
+	driver := driver{name: *name, cdiDevices: split(*cdiDevices), fail: fail, prepared: map[types.UID]*resourceapi.ResourceClaim{}}
 	err := driver.read(*devices)
 	if err == nil {
-		err = driver.serve(ctx, *kubeconfig, *node, *kubelet, *cdi)
+		err = driver.serve(ctx, *kubeconfig, *node, *kubelet, *cdi, *devices)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "dra-driver: %v\n", err)
@@ -64,14 +66,18 @@ func (d *driver) read(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &d.devices); err != nil {
+	var devices []device
+	if err := json.Unmarshal(text, &devices); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	d.devices = devices
 	return nil
 }
 
 // serve is the driver until ctx ends, and says why it did if that was not by a signal.
-func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi string) error {
+func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi, list string) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -107,9 +113,17 @@ func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi strin
 	if err := helper.PublishResources(ctx, resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{node: pool}}); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	<-ctx.Done()
-	if cause := context.Cause(ctx); errors.As(cause, new(fatal)) {
-		return cause
+	for {
+		select {
+		case <-hangup:
+			if err := d.update(ctx, helper, list); err != nil {
+				return fmt.Errorf("update: %w", err)
+			}
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); errors.As(cause, new(fatal)) {
+				return cause
+			}
+			return nil
+		}
 	}
-	return nil
 }

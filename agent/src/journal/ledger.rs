@@ -1,0 +1,163 @@
+//! What the agent changed, thing by thing: how each was before the agent, and how the agent left it.
+
+use std::collections::BTreeMap;
+
+use device_attributes::InterfaceAddress;
+
+use crate::plan::{Action, Step, Sysctl};
+use crate::routing::{Route, RoutingRule};
+
+/// Something of the kernel's that a step changes. Steps that change the same thing follow one
+/// another: the first knows how it was before, the last how it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Thing {
+    /// An interface's name.
+    Name(u32),
+    /// Whether an interface has an alternative name.
+    AlternativeName(u32, String),
+    /// An interface's MAC address.
+    MacAddress(u32),
+    /// An interface's MTU.
+    Mtu(u32),
+    /// A sysctl of an interface.
+    Sysctl(u32, Sysctl),
+    /// Whether an interface is up.
+    Up(u32),
+    /// Whether an interface has an address.
+    Address(u32, InterfaceAddress),
+    /// Whether there is a route, made for an interface.
+    Route(u32, Route),
+    /// Whether there is a policy rule, made for an interface.
+    Rule(u32, RoutingRule),
+}
+
+impl Thing {
+    /// What a step changes.
+    pub fn of(step: &Step) -> Self {
+        let interface = step.interface;
+        match &step.action {
+            Action::Rename { .. } => Self::Name(interface),
+            Action::AddAlternativeName { alternative }
+            | Action::RemoveAlternativeName { alternative } => {
+                Self::AlternativeName(interface, alternative.clone())
+            }
+            Action::SetMacAddress { .. } => Self::MacAddress(interface),
+            Action::SetMtu { .. } => Self::Mtu(interface),
+            Action::SetSysctl { sysctl, .. } => Self::Sysctl(interface, *sysctl),
+            Action::SetUp => Self::Up(interface),
+            Action::AddAddress { address } => Self::Address(interface, *address),
+            Action::AddRoute { route } | Action::RemoveRoute { route } => {
+                Self::Route(interface, route.clone())
+            }
+            Action::AddRule { rule } | Action::RemoveRule { rule } => {
+                Self::Rule(interface, rule.clone())
+            }
+        }
+    }
+}
+
+impl Thing {
+    /// The index of the interface whose it is.
+    pub fn interface(&self) -> u32 {
+        match self {
+            Self::Name(index)
+            | Self::AlternativeName(index, _)
+            | Self::MacAddress(index)
+            | Self::Mtu(index)
+            | Self::Sysctl(index, _)
+            | Self::Up(index)
+            | Self::Address(index, _)
+            | Self::Route(index, _)
+            | Self::Rule(index, _) => *index,
+        }
+    }
+}
+
+/// The steps that changed one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The thing.
+    pub thing: Thing,
+    /// The first step: how it was before.
+    pub first: Step,
+    /// The others.
+    later: Vec<Step>,
+}
+
+impl Entry {
+    /// The last step, which may not have been made: how it is now, or was just before.
+    pub fn last(&self) -> &Step {
+        self.later.last().unwrap_or(&self.first)
+    }
+}
+
+/// Everything that was changed: the entries of each interface, in the order of their first change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ledger(BTreeMap<u32, Vec<Entry>>);
+
+/// How many later steps are kept. Only the last counts, and those that it leaves when it is
+/// retracted: no transaction changes a thing more often than by way of a temporary name.
+const LATER: usize = 4;
+
+impl Ledger {
+    /// The entries of each interface, oldest first.
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
+        self.0.values().flatten()
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn begin(&mut self, step: &Step) {
+        let thing = Thing::of(step);
+        let entries = self.0.entry(step.interface).or_default();
+        match entries.iter_mut().find(|entry| entry.thing == thing) {
+            None => entries.push(Entry {
+                thing,
+                first: step.clone(),
+                later: Vec::new(),
+            }),
+            Some(entry) => {
+                entry.later.push(step.clone());
+                if entry.later.len() > LATER {
+                    entry.later.remove(0);
+                }
+            }
+        }
+    }
+
+    pub(super) fn retract(&mut self, step: &Step) {
+        let thing = Thing::of(step);
+        let entries = self.0.entry(step.interface).or_default();
+        let position = entries.iter().position(|entry| entry.thing == thing);
+        if let Some(position) = position
+            && let Some(entry) = entries.get_mut(position)
+            && entry.last() == step
+            && entry.later.pop().is_none()
+        {
+            entries.remove(position);
+        }
+        if entries.is_empty() {
+            self.0.remove(&step.interface);
+        }
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Thing) -> bool) {
+        for entries in self.0.values_mut() {
+            entries.retain(|entry| keep(&entry.thing));
+        }
+        self.0.retain(|_, entries| !entries.is_empty());
+    }
+
+    /// The steps of which the same ledger can be made.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.entries()
+            .flat_map(|entry| [&entry.first].into_iter().chain(&entry.later))
+    }
+
+    pub(super) fn lines(&self) -> usize {
+        self.steps().count()
+    }
+}

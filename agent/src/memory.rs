@@ -1,0 +1,87 @@
+//! What one pass leaves to the next: what was to be done, how often it was done anew, and what the
+//! network managers were told.
+
+use std::collections::BTreeMap;
+
+use tokio::time::Instant;
+
+use crate::damper::{Damper, Verdict};
+use crate::listing::listing;
+use crate::observe::Observation;
+use crate::owners::{self, Standing};
+use crate::plan::{Plan, Wanted};
+use crate::roots::Roots;
+
+/// What a pass leaves to the next one.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// What was to be done.
+    pub(crate) plan: Plan,
+    /// What was done, and how often.
+    pub(crate) damper: Damper,
+    /// Whether a manager had an interface all the same that was handed over, and whether the managers
+    /// were told again for it.
+    is_doubtful: bool,
+    is_told_again: bool,
+    /// Why the managers could not all be told.
+    troubles: Vec<String>,
+}
+
+impl Memory {
+    /// Tells the managers which interfaces are ours; true when one that runs was told, so that the
+    /// interfaces may be others than before.
+    pub(crate) async fn hand_over(
+        &mut self,
+        roots: &Roots,
+        wanted: &[Wanted],
+        observation: &Observation,
+        plan: &Plan,
+    ) -> bool {
+        let ours = owners::ours(wanted, observation, plan);
+        let found: Vec<_> = (0..wanted.len())
+            .filter(|place| {
+                let is_ours = |wanted: &Wanted| !wanted.hands_off && !wanted.is_yielding();
+                wanted.get(*place).is_some_and(is_ours)
+            })
+            .filter_map(|place| owners::found(place, plan, observation))
+            .collect();
+        let again = self.is_doubtful && !self.is_told_again;
+        self.is_told_again = self.is_doubtful;
+        let (told, troubles) = owners::hand_over(roots, &ours, &found, again).await;
+        if troubles != self.troubles {
+            for trouble in &troubles {
+                tracing::warn!("{trouble}");
+            }
+            self.troubles = troubles;
+        }
+        told
+    }
+
+    /// The devices whose steps are not made now, by their place, each with why.
+    pub(crate) fn held_back(
+        &mut self,
+        wanted: &[Wanted],
+        plan: &Plan,
+        standing: &Standing,
+    ) -> BTreeMap<usize, String> {
+        self.is_doubtful = standing.is_contested();
+        let now = Instant::now();
+        let mut held = BTreeMap::new();
+        for (place, wanted) in wanted.iter().enumerate() {
+            let mut steps = plan.steps().filter(|step| step.device == place).peekable();
+            if steps.peek().is_none() {
+                continue;
+            }
+            if standing.is_left(place) {
+                let missing = listing(steps);
+                held.insert(place, format!("not as wanted, to do would be: {missing}"));
+            } else if let Verdict::Wait(why) =
+                self.damper
+                    .judge(wanted, steps.map(ToString::to_string), now)
+            {
+                held.insert(place, why);
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,124 @@
+//! The files below `/run` that tell each manager, and udev, which interfaces are ours.
+//!
+//! Of two files the one whose name comes first wins silently, for `systemd.network(5)` and
+//! `systemd.link(5)` alike: `00-` is before `10-netplan-…` and `10-cloud-init-…`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use device_attributes::{InterfaceName, MacAddress};
+
+/// Relative to `/run`: by permanent MAC addresses, and by current ones. In one `[Match]` both would have
+/// to fit.
+const NETWORKD: [&str; 2] = [
+    "systemd/network/00-dra-guest.network",
+    "systemd/network/00-dra-guest-current.network",
+];
+/// Relative to `/run`.
+pub(super) const NETWORK_MANAGER: &str = "NetworkManager/conf.d/90-dra-guest.conf";
+
+/// What every file begins with.
+const HEAD: &str = "# Written by dra-guest-agent, which configures these interfaces itself.\n";
+
+/// An interface that the agent configures, whether it is there yet or not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ours {
+    /// The MAC address to know it by.
+    pub mac_address: MacAddress,
+    /// Whether that is the permanent one; false for hardware that has none.
+    pub is_permanent: bool,
+    /// The current MAC address, once the interface is there.
+    pub current: Option<MacAddress>,
+    /// The name that it is to have.
+    pub name: Option<InterfaceName>,
+}
+
+/// A file that the agent writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DropIn {
+    /// Relative to `/run`.
+    pub path: PathBuf,
+    /// All of its text.
+    pub text: String,
+}
+
+/// The files that hand the interfaces over to the agent.
+pub fn drop_ins(ours: &[Ours]) -> Vec<DropIn> {
+    let mut ours = ours.to_vec();
+    ours.sort();
+    ours.dedup();
+    let mut files = Vec::new();
+    if !ours.is_empty() {
+        files.extend(networkd(&ours));
+        files.push(network_manager(&ours));
+    }
+    files.extend(ours.iter().filter_map(link));
+    files
+}
+
+/// A virtual function has its MAC address a moment after it is there, too late for networkd to take it
+/// for the permanent one. What is made of the interface, like a bond, has its MAC and a kind.
+fn networkd(ours: &[Ours]) -> impl Iterator<Item = DropIn> {
+    let permanent = ours.iter().filter(|ours| ours.is_permanent);
+    let permanent: Vec<MacAddress> = permanent.map(|ours| ours.mac_address).collect();
+    let current: Vec<MacAddress> = ours.iter().filter_map(|ours| ours.current).collect();
+    let kinds = [
+        ("PermanentMACAddress", permanent, ""),
+        ("MACAddress", current, "Kind=!*\n"),
+    ];
+    let file = |(path, (key, macs, more)): (&str, (&str, Vec<MacAddress>, &str))| {
+        let mut text = format!("{HEAD}[Match]\n");
+        for mac in &macs {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{key}={mac}");
+        }
+        let _ = write!(text, "{more}\n[Link]\nUnmanaged=yes\n");
+        (!macs.is_empty()).then(|| DropIn {
+            path: path.into(),
+            text,
+        })
+    };
+    NETWORKD.into_iter().zip(kinds).filter_map(file)
+}
+
+/// Said twice: a later file's `unmanaged-devices=` puts the first away, and nothing but a section that
+/// is made against it the second.
+fn network_manager(ours: &[Ours]) -> DropIn {
+    let macs: Vec<String> = ours
+        .iter()
+        .map(|ours| format!("mac:{}", ours.mac_address))
+        .collect();
+    let list = macs.join(";");
+    DropIn {
+        path: NETWORK_MANAGER.into(),
+        text: format!(
+            "{HEAD}[keyfile]\nunmanaged-devices+={list}\n\n\
+             [device-dra-guest]\nmatch-device={list}\nmanaged=0\n"
+        ),
+    }
+}
+
+/// Without it udev would give the interface the name of its own policy when it comes late, or when
+/// somebody asks for the events of the cold boot again.
+fn link(ours: &Ours) -> Option<DropIn> {
+    let name = ours.name.as_ref()?;
+    let mac = ours.mac_address;
+    let file: String = mac.to_string().split(':').collect();
+    Some(DropIn {
+        path: format!("systemd/network/00-dra-guest-{file}.link").into(),
+        text: format!(
+            "{HEAD}[Match]\n{}={mac}\n\n\
+             [Link]\nNamePolicy=\nName={name}\nAlternativeNamesPolicy=database onboard slot path\n\
+             MACAddressPolicy=none\n",
+            key(ours)
+        ),
+    })
+}
+
+fn key(ours: &Ours) -> &'static str {
+    if ours.is_permanent {
+        "PermanentMACAddress"
+    } else {
+        "MACAddress"
+    }
+}

@@ -1,0 +1,196 @@
+//! The files that the agent has written for other programs, in a list with the digest of each: it
+//! replaces and removes what it wrote itself and nobody has changed since, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::DropIn;
+use crate::roots::Roots;
+use crate::state_directory::replace;
+
+/// The list, below `/run`.
+const LIST: &str = "dra-guest/files.json";
+
+/// The digests that a file of ours may have, by its path below `/run`.
+///
+/// There are two from before it is replaced until after, so that an agent that is ended between does not
+/// disown it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct OwnFiles(BTreeMap<PathBuf, Vec<String>>);
+
+/// Why a file is not as it is to be.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OwnFileError {
+    /// The operating system refuses.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's answer.
+        error: std::io::Error,
+    },
+    /// It was written or changed by somebody else.
+    #[error("{} is not as this agent wrote it, and is left as it is", .0.display())]
+    Foreign(PathBuf),
+}
+
+/// What came of bringing the files into their wanted state.
+#[derive(Debug, Default)]
+pub(super) struct Synced {
+    /// Those that were written or removed, below `/run`.
+    pub(super) changed: Vec<PathBuf>,
+    /// What was refused.
+    pub(super) errors: Vec<OwnFileError>,
+}
+
+impl OwnFiles {
+    fn load(roots: &Roots) -> Self {
+        fs::read(roots.run.join(LIST))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default()
+    }
+
+    fn store(&self, roots: &Roots) -> Result<(), OwnFileError> {
+        let path = roots.run.join(LIST);
+        // Every map has string keys, and memory takes all bytes.
+        let bytes = serde_json::to_vec(self).unwrap_or_default();
+        replace(&path, &bytes).map_err(|error| OwnFileError::Write { path, error })
+    }
+
+    /// What is in the file's place: nothing, ours, or somebody else's.
+    fn look(&self, roots: &Roots, path: &Path) -> Place {
+        match fs::read(roots.run.join(path)) {
+            Ok(bytes) => {
+                let digest = digest(&bytes);
+                if self.has(path, &digest) {
+                    Place::Ours(digest)
+                } else {
+                    Place::Foreign
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Place::Free,
+            Err(_) => Place::Foreign,
+        }
+    }
+}
+
+enum Place {
+    Free,
+    Ours(String),
+    Foreign,
+}
+
+/// Writes the files that are wanted and removes those of ours that are not any more.
+///
+/// A list that says that all is done is believed, which saves a look at every file, unless
+/// `is_doubtful`.
+pub(super) fn sync(roots: &Roots, wanted: &[DropIn], is_doubtful: bool) -> Synced {
+    let mut synced = Synced::default();
+    let known = OwnFiles::load(roots);
+    let digests = wanted.iter().map(|file| {
+        let digest = digest(file.text.as_bytes());
+        (file.path.clone(), vec![digest])
+    });
+    let after = OwnFiles(digests.collect());
+    let mut during = after.clone();
+    for (path, digests) in &known.0 {
+        let place = during.0.entry(path.clone()).or_default();
+        place.extend(
+            digests
+                .iter()
+                .filter(|digest| !after.has(path, digest))
+                .cloned(),
+        );
+    }
+    if after == known && !is_doubtful {
+        return synced;
+    }
+    if let Err(error) = during.store(roots) {
+        synced.errors.push(error);
+        return synced;
+    }
+    for file in wanted {
+        match during.look(roots, &file.path) {
+            Place::Ours(digest) if after.has(&file.path, &digest) => {}
+            Place::Foreign => synced.refuse(roots, &file.path, None),
+            Place::Free | Place::Ours(_) => {
+                let result = replace(&roots.run.join(&file.path), file.text.as_bytes());
+                synced.note(roots, &file.path, result);
+            }
+        }
+    }
+    for path in known.0.keys().filter(|path| !after.0.contains_key(*path)) {
+        synced.remove(roots, &during, path);
+    }
+    if let Err(error) = after.store(roots) {
+        synced.errors.push(error);
+    }
+    synced
+}
+
+/// Removes every file that the agent wrote and nobody has changed since, and the list.
+///
+/// Gives back what was removed, below `/run`, and what was not.
+pub(super) fn remove_own_files(roots: &Roots) -> (Vec<PathBuf>, Vec<OwnFileError>) {
+    let known = OwnFiles::load(roots);
+    let mut synced = Synced::default();
+    for path in known.0.keys() {
+        synced.remove(roots, &known, path);
+    }
+    if synced.errors.is_empty() {
+        // Without a file of ours there is nothing to list.
+        let _ = fs::remove_file(roots.run.join(LIST));
+    }
+    (synced.changed, synced.errors)
+}
+
+impl OwnFiles {
+    fn has(&self, path: &Path, digest: &String) -> bool {
+        self.0.get(path).is_some_and(|ours| ours.contains(digest))
+    }
+}
+
+impl Synced {
+    fn remove(&mut self, roots: &Roots, known: &OwnFiles, path: &Path) {
+        match known.look(roots, path) {
+            Place::Free => {}
+            Place::Foreign => self.refuse(roots, path, None),
+            Place::Ours(_) => {
+                let result = fs::remove_file(roots.run.join(path));
+                self.note(roots, path, result);
+            }
+        }
+    }
+
+    fn note(&mut self, roots: &Roots, path: &Path, result: std::io::Result<()>) {
+        match result {
+            Ok(()) => self.changed.push(path.to_owned()),
+            Err(error) => self.refuse(roots, path, Some(error)),
+        }
+    }
+
+    fn refuse(&mut self, roots: &Roots, path: &Path, error: Option<std::io::Error>) {
+        let path = roots.run.join(path);
+        self.errors.push(match error {
+            Some(error) => OwnFileError::Write { path, error },
+            None => OwnFileError::Foreign(path),
+        });
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

@@ -1,0 +1,90 @@
+//! The MTU of an interface, within its device's bounds and what is built on it.
+
+use super::Action;
+use super::draft::Draft;
+use crate::observe::{Interface, Observation};
+
+/// Plans the MTU, and gives the one that the interface has then.
+pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
+    let interface = draft.interface;
+    let from = interface.mtu;
+    let Some(to) = draft.wanted.mtu.filter(|mtu| *mtu != from) else {
+        return from;
+    };
+    let above: Vec<&Interface> = above(interface, draft.observation)
+        .into_iter()
+        .filter(|upper| upper.mtu > to)
+        .collect();
+    let unfit = unfit(to, interface)
+        .or_else(|| kept_by_controller(to, draft))
+        .or_else(|| above.iter().find_map(|upper| unfit(to, upper)));
+    if let Some(message) = unfit {
+        draft.problem(message);
+        return from;
+    }
+    // The kernel would shrink them too, and not let them grow again when this is undone.
+    for upper in above {
+        let reason = format!(
+            "it is made on {}, whose MTU is to be less than its own",
+            draft.name
+        );
+        let action = Action::SetMtu {
+            from: upper.mtu,
+            to,
+        };
+        draft.step_of(upper.index, upper.name.clone(), action, "mtu", reason);
+    }
+    let reason = format!("its MTU is to be {to}");
+    draft.step(Action::SetMtu { from, to }, "mtu", reason);
+    to
+}
+
+/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the
+/// uppermost first.
+fn above<'a>(interface: &Interface, observation: &'a Observation) -> Vec<&'a Interface> {
+    let mut above: Vec<&Interface> = Vec::new();
+    let mut below = vec![interface.index];
+    while !below.is_empty() {
+        let next: Vec<&Interface> = observation
+            .interfaces
+            .iter()
+            .filter(|upper| upper.lower.is_some_and(|lower| below.contains(&lower)))
+            .filter(|upper| above.iter().all(|known| known.index != upper.index))
+            .collect();
+        below = next.iter().map(|upper| upper.index).collect();
+        above.extend(next);
+    }
+    above.reverse();
+    above
+}
+
+fn unfit(mtu: u32, interface: &Interface) -> Option<String> {
+    let name = &interface.name;
+    match (interface.min_mtu, interface.max_mtu) {
+        (Some(min), _) if mtu < min => Some(format!(
+            "an MTU of {mtu} is below {min}, the least that {name} takes"
+        )),
+        (_, Some(max)) if mtu > max => Some(format!(
+            "an MTU of {mtu} is above {max}, the most that {name} takes"
+        )),
+        _ => None,
+    }
+}
+
+/// A bond, a team or a failover device has one MTU with its ports. A bridge follows the least of
+/// its ports'.
+fn kept_by_controller(mtu: u32, draft: &Draft<'_>) -> Option<String> {
+    let index = draft.interface.controller?;
+    let mut interfaces = draft.observation.interfaces.iter();
+    let controller = interfaces.find(|interface| interface.index == index)?;
+    let shares_mtu = matches!(controller.kind.as_deref(), None | Some("bond" | "team"));
+    (shares_mtu && controller.mtu != mtu).then(|| {
+        format!(
+            "{} is a port of {controller}, whose MTU of {} its ports share: an MTU of {mtu} is to \
+             be set for {controller}",
+            draft.name,
+            controller.mtu,
+            controller = controller.name,
+        )
+    })
+}

@@ -1,0 +1,104 @@
+//! The alternative names of an interface, and who has which name once the renames are done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use device_attributes::InterfaceName;
+
+use super::draft::Draft;
+use super::{Action, Transaction, Wanted};
+use crate::observe::{Interface, Observation};
+use crate::policy::AlternativeName;
+
+/// Who has which name once the renames are done, and who is to have it.
+pub(super) struct Names<'a> {
+    /// The index of the interface with the name, its own or an alternative one.
+    held: BTreeMap<String, u32>,
+    /// The places of the devices that a name is wanted for, as their own or as an alternative one.
+    wanted: BTreeMap<&'a str, BTreeSet<usize>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn after(
+        renames: &[Transaction],
+        observation: &Observation,
+        found: &[(usize, &'a Wanted, &Interface)],
+    ) -> Self {
+        let mut held = BTreeMap::new();
+        for interface in &observation.interfaces {
+            for name in names_after(renames, interface) {
+                held.insert(name, interface.index);
+            }
+        }
+        let mut wanted: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        for (device, wish, _) in found {
+            let own = wish.name.as_ref().map(InterfaceName::as_str);
+            let alternative = wish.alternative_names.iter().map(AlternativeName::as_str);
+            for name in own.into_iter().chain(alternative) {
+                wanted.entry(name).or_default().insert(*device);
+            }
+        }
+        Self { held, wanted }
+    }
+}
+
+/// The name that an interface has once the renames are done.
+pub(super) fn name_after(renames: &[Transaction], interface: &Interface) -> String {
+    let mut name = &interface.name;
+    for action in actions(renames, interface) {
+        if let Action::Rename { to } = action {
+            name = to;
+        }
+    }
+    name.clone()
+}
+
+/// All its names then, its own first.
+fn names_after(renames: &[Transaction], interface: &Interface) -> Vec<String> {
+    let mut names = vec![name_after(renames, interface)];
+    // One that is taken away from it becomes its own name.
+    names.extend(interface.alternative_names.iter().cloned());
+    names
+}
+
+fn actions<'a>(
+    renames: &'a [Transaction],
+    interface: &Interface,
+) -> impl Iterator<Item = &'a Action> {
+    let index = interface.index;
+    let steps = renames.iter().flat_map(|transaction| &transaction.steps);
+    steps
+        .filter(move |step| step.interface == index)
+        .map(|step| &step.action)
+}
+
+/// Plans the alternative names.
+pub(super) fn alternative_names(draft: &mut Draft<'_>, names: &Names<'_>) {
+    let mut seen = BTreeSet::new();
+    for name in &draft.wanted.alternative_names {
+        if !seen.insert(name) {
+            continue;
+        }
+        let name = name.as_str();
+        let holder = names.held.get(name);
+        if holder == Some(&draft.interface.index) {
+            continue;
+        }
+        let rivals = names.wanted.get(name).map_or(0, BTreeSet::len);
+        if holder.is_some() {
+            let message = format!(
+                "{} cannot have the alternative name {name}: another interface has that name",
+                draft.name
+            );
+            draft.problem(message);
+        } else if rivals > 1 {
+            let message = format!("the name {name} is wanted for {rivals} devices");
+            draft.problem(message);
+        } else {
+            let action = Action::AddAlternativeName {
+                alternative: name.to_owned(),
+            };
+            let reason = "it does not have this name";
+            draft.step(action, "alternative-names", reason);
+        }
+    }
+}

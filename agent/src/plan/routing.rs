@@ -1,0 +1,217 @@
+//! The routes and rules of all devices: what is missing, what the agent made and nobody wants any
+//! more, and who stands in whose way.
+
+use std::collections::BTreeMap;
+
+use super::Action;
+use super::draft::Draft;
+use super::wishes::{Wish, routes, rules, source_table};
+use crate::listing::listing;
+use crate::observe::Observation;
+use crate::policy::{Family, Prefix};
+use crate::routing::{Route, RoutingRule};
+
+/// The kernel has one route with such a key (`NLM_F_EXCL`).
+type Key = (Prefix, u32, u32);
+
+/// Plans the routes and rules of every device. `all_found` says that every wanted device was found,
+/// so that what nobody wants is nobody's.
+pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_found: bool) {
+    let wanted_routes: Vec<Vec<Wish<Route>>> = drafts.iter().map(routes).collect();
+    let wanted_rules: Vec<Vec<Wish<RoutingRule>>> = drafts.iter().map(rules).collect();
+    let mut rivals: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+    for (place, wishes) in wanted_routes.iter().enumerate() {
+        for wish in wishes {
+            let places = rivals.entry(key(&wish.is)).or_default();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    let names: Vec<String> = drafts.iter().map(|draft| draft.name.to_owned()).collect();
+
+    remove_rules(drafts, &wanted_rules, observation, all_found);
+    remove_routes(drafts, &rivals, observation, all_found);
+    for (place, (draft, wishes)) in drafts.iter_mut().zip(&wanted_routes).enumerate() {
+        let mut wishes: Vec<&Wish<Route>> = wishes.iter().collect();
+        // What is on the link first: gateways are reached by it.
+        wishes.sort_by_key(|wish| wish.is.gateway.is_some());
+        let mut done: Vec<&Route> = Vec::new();
+        for wish in wishes {
+            let others = rivals.get(&key(&wish.is)).into_iter().flatten();
+            let others = others.filter(|other| **other != place);
+            let others = listing(others.filter_map(|other| names.get(*other)));
+            add_route(draft, wish, &others, &mut done);
+        }
+    }
+    let mut done: Vec<&RoutingRule> = Vec::new();
+    for (draft, wishes) in drafts.iter_mut().zip(&wanted_rules) {
+        add_rules(draft, wishes, &mut done);
+    }
+}
+
+fn key(route: &Route) -> Key {
+    (route.destination, route.table, route.effective_metric())
+}
+
+fn add_route<'a>(
+    draft: &mut Draft<'_>,
+    wish: &'a Wish<Route>,
+    others: &str,
+    done: &mut Vec<&'a Route>,
+) {
+    let route = &wish.is;
+    if done.contains(&route) {
+        return;
+    }
+    if route.destination.family() == Family::Ipv6
+        && let Some(why) = &draft.without_ipv6
+    {
+        let message = format!("{} cannot have the {route}: {why}", draft.name);
+        draft.problem(message);
+        return;
+    }
+    if !others.is_empty() {
+        let message = format!(
+            "{} cannot have the {route}: it is wanted for {others} too: give one of them another \
+             metric",
+            draft.name
+        );
+        draft.problem(message);
+        return;
+    }
+    if done.iter().any(|other| other.is_in_place_of(route)) {
+        let message = format!(
+            "{} cannot have the {route}: it is wanted twice with one metric",
+            draft.name
+        );
+        draft.problem(message);
+        return;
+    }
+    done.push(route);
+    let observed = &draft.observation.routes;
+    let present: Vec<&Route> = observed
+        .iter()
+        .filter(|other| route.is_in_place_of(other))
+        .collect();
+    if present.iter().any(|other| route.is_met_by(other)) {
+        return;
+    }
+    if let Some(foreign) = present.iter().find(|other| !other.is_own()) {
+        let message = format!(
+            "{} cannot have the {route}: somebody else (protocol {}) has made the {foreign}{}, \
+             which stays: give this one another metric",
+            draft.name,
+            foreign.protocol,
+            through(foreign, draft),
+        );
+        draft.problem(message);
+        return;
+    }
+    for own in present {
+        let action = Action::RemoveRoute { route: own.clone() };
+        draft.step(action, wish.key, "it is to lead elsewhere");
+    }
+    let action = Action::AddRoute {
+        route: route.clone(),
+    };
+    draft.step(action, wish.key, wish.reason.as_str());
+}
+
+fn through(route: &Route, draft: &Draft<'_>) -> String {
+    let interfaces = &draft.observation.interfaces;
+    let interface = interfaces
+        .iter()
+        .find(|interface| Some(interface.index) == route.interface);
+    interface.map_or_else(String::new, |interface| {
+        format!(" through {}", interface.name)
+    })
+}
+
+/// A rule that several devices want is made for the first of them.
+fn add_rules<'a>(
+    draft: &mut Draft<'_>,
+    wishes: &'a [Wish<RoutingRule>],
+    done: &mut Vec<&'a RoutingRule>,
+) {
+    for wish in wishes {
+        let rule = &wish.is;
+        if done.contains(&rule) {
+            continue;
+        }
+        if rule.family == Family::Ipv6
+            && let Some(why) = &draft.without_ipv6
+        {
+            // A rule for both families is one for IPv4 then.
+            if rule.from.or(rule.to).is_some() {
+                let message = format!("{} cannot have the {rule}: {why}", draft.name);
+                draft.problem(message);
+            }
+        } else if !draft
+            .observation
+            .rules
+            .iter()
+            .any(|other| rule.is_met_by(other))
+        {
+            done.push(rule);
+            let action = Action::AddRule { rule: rule.clone() };
+            draft.step(action, wish.key, wish.reason.as_str());
+        }
+    }
+}
+
+/// Routes that the agent made and that no device is to have. One that is in the place of a wanted one
+/// goes with it.
+fn remove_routes(
+    drafts: &mut [Draft<'_>],
+    wanted: &BTreeMap<Key, Vec<usize>>,
+    observation: &Observation,
+    all_found: bool,
+) {
+    for route in observation.routes.iter().filter(|route| route.is_own()) {
+        if wanted.contains_key(&key(route)) {
+            continue;
+        }
+        let owner = |draft: &Draft<'_>| {
+            route.interface == Some(draft.interface.index)
+                || route.table == source_table(draft.interface.index)
+        };
+        if let Some(draft) = owner_or_first(drafts, owner, all_found) {
+            let action = Action::RemoveRoute {
+                route: route.clone(),
+            };
+            draft.step(action, "", "the agent made it, and it is no longer wanted");
+        }
+    }
+}
+
+/// Rules that the agent made and that no device is to have.
+fn remove_rules(
+    drafts: &mut [Draft<'_>],
+    wanted: &[Vec<Wish<RoutingRule>>],
+    observation: &Observation,
+    all_found: bool,
+) {
+    for rule in observation.rules.iter().filter(|rule| rule.is_own()) {
+        let mut wishes = wanted.iter().flatten();
+        if wishes.any(|wish| wish.is == *rule) {
+            continue;
+        }
+        let owner = |draft: &Draft<'_>| rule.table == source_table(draft.interface.index);
+        if let Some(draft) = owner_or_first(drafts, owner, all_found) {
+            let action = Action::RemoveRule { rule: rule.clone() };
+            draft.step(action, "", "the agent made it, and it is no longer wanted");
+        }
+    }
+}
+
+/// The device that a leftover belongs to. One that belongs to none falls to the first, where it
+/// cannot be that of a device that is not to be seen at the moment.
+fn owner_or_first<'d, 'a>(
+    drafts: &'d mut [Draft<'a>],
+    owner: impl Fn(&Draft<'_>) -> bool,
+    all_found: bool,
+) -> Option<&'d mut Draft<'a>> {
+    let place = drafts.iter().position(owner);
+    drafts.get_mut(place.or(all_found.then_some(0))?)
+}

@@ -1,0 +1,318 @@
+//! How a policy's TOML is read: every key by its name and type, every mistake with its place.
+//!
+//! Not by serde: it stops at the first mistake, knows the place of a value but not of the key that
+//! is wrong, and can only list all keys where the nearest one is meant.
+
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use device_attributes::one_line;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::{Mistake, Mistakes, Place};
+
+/// The most mistakes that are listed: a file that is something else has thousands.
+const MISTAKES: usize = 16;
+/// The most bytes of a file's text that a message repeats.
+const EXCERPT: usize = 64;
+
+/// One file while it is read: its lines, and the mistakes found so far.
+pub(super) struct Reader {
+    file: Arc<str>,
+    text: String,
+    /// The offset at which each line begins.
+    lines: Vec<usize>,
+    mistakes: Vec<Mistake>,
+}
+
+impl Reader {
+    /// Reads `text` with `read`, which is handed the file's top table.
+    pub(super) fn read<T>(
+        file: &str,
+        text: &str,
+        read: impl FnOnce(&mut Table<'_>) -> T,
+    ) -> Result<T, Mistakes> {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let mut reader = Self {
+            file: file.into(),
+            text: text.to_owned(),
+            lines: [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect(),
+            mistakes: Vec::new(),
+        };
+        let document = DeTable::parse(text).map_err(|error| {
+            reader.mistake(error.span().unwrap_or_default(), error.message());
+            Mistakes(std::mem::take(&mut reader.mistakes))
+        })?;
+        let result = reader.table(document.get_ref(), document.span(), read);
+        if reader.mistakes.is_empty() {
+            Ok(result)
+        } else {
+            // By their place, since a table's keys are read in the order that the code has them.
+            let mut mistakes = reader.mistakes;
+            mistakes.sort_by_key(|mistake| (mistake.place.line, mistake.place.column));
+            Err(Mistakes(mistakes))
+        }
+    }
+
+    fn table<T>(
+        &mut self,
+        table: &DeTable<'_>,
+        span: Range<usize>,
+        read: impl FnOnce(&mut Table<'_>) -> T,
+    ) -> T {
+        let mut table = Table {
+            reader: self,
+            entries: table,
+            span,
+            known: Vec::new(),
+        };
+        let result = read(&mut table);
+        table.refuse_unknown();
+        result
+    }
+
+    pub(super) fn mistake(&mut self, span: Range<usize>, message: impl Display) {
+        if self.mistakes.len() < MISTAKES {
+            let place = self.place(span.start);
+            let message = message.to_string();
+            self.mistakes.push(Mistake { place, message });
+        }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let line = self.lines.partition_point(|begin| *begin <= offset);
+        let begin = self.lines.get(line.saturating_sub(1)).copied();
+        let before = self.text.get(begin.unwrap_or_default()..offset);
+        Place {
+            file: self.file.clone(),
+            line,
+            column: before.map_or(0, |before| before.chars().count()) + 1,
+        }
+    }
+
+    fn wrong_type(&mut self, value: &Value<'_>, expected: &str) {
+        let found = value.get_ref().type_str();
+        self.mistake(value.span(), format!("expected {expected}, found {found}"));
+    }
+}
+
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// One table while it is read. A key that was never asked for is a mistake.
+pub(super) struct Table<'a> {
+    pub(super) reader: &'a mut Reader,
+    entries: &'a DeTable<'a>,
+    span: Range<usize>,
+    known: Vec<&'static str>,
+}
+
+impl Table<'_> {
+    /// The value of a key, read by `read`; none when the key is absent or its value is a mistake.
+    pub(super) fn key<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Reader, &Value<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.known.push(key);
+        read(self.reader, self.entries.get(key)?)
+    }
+
+    /// The same for a key that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Reader, &Value<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if !self.has(key) {
+            let message = format!("the key `{key}` is missing");
+            self.mistake(message);
+        }
+        self.key(key, read)
+    }
+
+    /// Whether the key is there, whatever its value.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Where the key is.
+    pub(super) fn place(&self, key: &str) -> Option<Place> {
+        let (key, _) = self.entries.get_key_value(key)?;
+        Some(self.reader.place(key.span().start))
+    }
+
+    /// A mistake of the table as a whole.
+    pub(super) fn mistake(&mut self, message: impl Display) {
+        self.reader.mistake(self.span.clone(), message);
+    }
+
+    /// A mistake of a key that is there.
+    pub(super) fn mistake_at(&mut self, key: &str, message: impl Display) {
+        match self.entries.get_key_value(key) {
+            Some((key, _)) => self.reader.mistake(key.span(), message),
+            None => self.mistake(message),
+        }
+    }
+
+    fn refuse_unknown(&mut self) {
+        for (key, _) in self.entries {
+            let name: &str = key.get_ref();
+            if self.known.contains(&name) {
+                continue;
+            }
+            let name = one_line(name, EXCERPT);
+            let message = match nearest(&name, &self.known) {
+                Some(nearest) => format!("unknown key `{name}`: did you mean `{nearest}`?"),
+                None => format!(
+                    "unknown key `{name}`: the keys here are {}",
+                    self.known.join(", ")
+                ),
+            };
+            self.reader.mistake(key.span(), message);
+        }
+    }
+}
+
+/// The known key that was most likely meant.
+fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    // `set_mac`, `setMac` and `Set-MAC` differ from `set-mac` in spelling alone.
+    let spelled = |text: &str| -> String {
+        let letters = text.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let name = spelled(name);
+    // A slip in every third letter is still a slip.
+    let most = (name.len() / 3).max(1);
+    known
+        .iter()
+        .map(|key| (strsim::osa_distance(&name, &spelled(key)), *key))
+        .filter(|(distance, _)| *distance <= most)
+        .min()
+        .map(|(_, key)| key)
+}
+
+pub(super) fn text(reader: &mut Reader, value: &Value<'_>) -> Option<String> {
+    let text = value.get_ref().as_str().map(str::to_owned);
+    if text.is_none() {
+        reader.wrong_type(value, "a string");
+    }
+    text
+}
+
+/// A string of a type that says itself what it takes.
+pub(super) fn parsed<T: FromStr<Err: Display>>(
+    reader: &mut Reader,
+    value: &Value<'_>,
+) -> Option<T> {
+    match text(reader, value)?.parse() {
+        Ok(parsed) => Some(parsed),
+        Err(error) => {
+            reader.mistake(value.span(), error);
+            None
+        }
+    }
+}
+
+pub(super) fn boolean(reader: &mut Reader, value: &Value<'_>) -> Option<bool> {
+    let boolean = value.get_ref().as_bool();
+    if boolean.is_none() {
+        reader.wrong_type(value, "true or false");
+    }
+    boolean
+}
+
+/// An integer within bounds; `what` names it in the message.
+pub(super) fn integer(
+    what: &str,
+    bounds: RangeInclusive<u32>,
+) -> impl Fn(&mut Reader, &Value<'_>) -> Option<u32> {
+    move |reader, value| {
+        let Some(integer) = value.get_ref().as_integer() else {
+            reader.wrong_type(value, "an integer");
+            return None;
+        };
+        // Underscores between digits are gone by now.
+        let number = u32::from_str_radix(integer.as_str(), integer.radix());
+        let number = number.ok().filter(|number| bounds.contains(number));
+        if number.is_none() {
+            let (least, most) = (bounds.start(), bounds.end());
+            let integer = one_line(&integer.to_string(), EXCERPT);
+            let message = format!("{what} of {integer} is not within {least} to {most}");
+            reader.mistake(value.span(), message);
+        }
+        number
+    }
+}
+
+/// Every element of a list, or none when one of them is a mistake.
+pub(super) fn list<T>(
+    read: impl Fn(&mut Reader, &Value<'_>) -> Option<T>,
+) -> impl Fn(&mut Reader, &Value<'_>) -> Option<Vec<T>> {
+    move |reader, value| {
+        let Some(array) = value.get_ref().as_array() else {
+            reader.wrong_type(value, "a list");
+            return None;
+        };
+        // Every mistake is told, not the first alone.
+        let elements: Vec<Option<T>> = array.iter().map(|value| read(reader, value)).collect();
+        elements.into_iter().collect()
+    }
+}
+
+/// A table, read by `read`.
+pub(super) fn table<T>(
+    read: impl Fn(&mut Table<'_>) -> Option<T>,
+) -> impl Fn(&mut Reader, &Value<'_>) -> Option<T> {
+    move |reader, value| {
+        let Some(table) = value.get_ref().as_table() else {
+            reader.wrong_type(value, "a table");
+            return None;
+        };
+        reader.table(table, value.span(), &read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_key_is_found_and_a_far_one_is_not() {
+        let known = ["rename", "mtu", "set-mac", "alternative-names", "rp-filter"];
+        for (name, expected) in [
+            ("renam", Some("rename")),
+            ("set_mac", Some("set-mac")),
+            ("setMac", Some("set-mac")),
+            ("mut", Some("mtu")),
+            ("alternative-name", Some("alternative-names")),
+            ("rp_filter", Some("rp-filter")),
+            ("gateway", None),
+            ("", None),
+            ("\u{202e}", None),
+        ] {
+            assert_eq!(nearest(name, &known), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_place_counts_characters_and_lines() {
+        let error = Reader::read("f", "\n# größe\n\"ö\" = 1\na = 2", |_| ()).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.starts_with("f:3:1: unknown key `ö`") && told.contains("\nf:4:1: unknown key `a`"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_file_of_mistakes_is_told_in_few_words() {
+        let text = format!("device = [{}]", "{mtu = 0}, ".repeat(5000));
+        let error = crate::policy::Policy::parse("f", &text)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error.lines().count(), MISTAKES);
+    }
+}

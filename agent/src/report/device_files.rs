@@ -1,0 +1,193 @@
+//! `/run/dra-guest/devices/<claim>.<request>.{json,env}`: what was observed of one device, for
+//! programs and for shell scripts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use device_attributes::report::DeviceReport;
+use device_attributes::{DeviceIdentity, Name};
+use sha2::{Digest, Sha256};
+
+use crate::roots::Roots;
+use crate::state_directory;
+
+/// The directory below the agent's.
+const DIRECTORY: &str = "devices";
+/// The most bytes of a file's name without its ending: the file system takes 255.
+const STEM_BYTES: usize = 200;
+
+/// A file that cannot be written or removed.
+#[derive(Debug)]
+pub(super) struct Unwritten {
+    pub(super) path: PathBuf,
+    pub(super) error: io::Error,
+}
+
+/// Writes the files of these devices, each whole, and removes those of others.
+pub(super) fn write(roots: &Roots, devices: &[DeviceReport]) -> Result<(), Unwritten> {
+    let directory = state_directory::path(roots).join(DIRECTORY);
+    let mut present = BTreeSet::new();
+    for (stem, device) in stems(devices).into_iter().zip(devices) {
+        // Every map of a report has string keys, and memory takes all bytes.
+        let mut json = serde_json::to_vec_pretty(device).unwrap_or_default();
+        json.push(b'\n');
+        for (ending, bytes) in [("json", json), ("env", env(device).into_bytes())] {
+            let name = format!("{stem}.{ending}");
+            let path = directory.join(&name);
+            state_directory::replace(&path, &bytes).map_err(|error| Unwritten { path, error })?;
+            present.insert(name);
+        }
+    }
+    remove_others(&directory, &present).map_err(|error| Unwritten {
+        path: directory,
+        error,
+    })
+}
+
+/// Removes every file that is not one of these: of a device that the document has no more, or left by
+/// a writer that was killed.
+fn remove_others(directory: &Path, present: &BTreeSet<String>) -> io::Result<()> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !name.to_str().is_some_and(|name| present.contains(name)) {
+            state_directory::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The names of the devices' files without their ending, each different.
+fn stems(devices: &[DeviceReport]) -> Vec<String> {
+    let short = |device: &DeviceReport| short_stem(&device.identity);
+    let long = |device: &DeviceReport| long_stem(&device.identity);
+    let mut shorts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut longs: BTreeMap<String, usize> = BTreeMap::new();
+    for device in devices {
+        *shorts.entry(short(device)).or_default() += 1;
+        *longs.entry(long(device)).or_default() += 1;
+    }
+    let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
+    let stems = devices.iter().map(|device| {
+        let (short, long) = (short(device), long(device));
+        if shorts.get(&short) == Some(&1) {
+            return short;
+        }
+        if longs.get(&long) == Some(&1) {
+            return long;
+        }
+        // Nothing tells them apart but their place in the document.
+        let number = numbers.entry(long.clone()).or_default();
+        *number += 1;
+        format!("{long}.{number}")
+    });
+    stems.map(|stem| fitting(&stem)).collect()
+}
+
+/// Claim and request. A claim made from a template has a random name: its name in the pod is the one
+/// that a script can know.
+fn short_stem(identity: &DeviceIdentity) -> String {
+    let claim = identity.claim.as_ref();
+    let claim = claim.map(|claim| claim.pod_claim_name.as_ref().unwrap_or(&claim.name));
+    format!("{}.{}", escaped(claim), escaped(identity.request.as_ref()))
+}
+
+/// That, and which of the request's devices it is.
+fn long_stem(identity: &DeviceIdentity) -> String {
+    let short = short_stem(identity);
+    let [driver, pool, device] = [&identity.driver, &identity.pool, &identity.device];
+    let [driver, pool, device] = [driver, pool, device].map(|name| escaped(name.as_ref()));
+    format!("{short}.{driver}.{pool}.{device}")
+}
+
+/// A name without the bytes that would end it or lead elsewhere; `-` where there is none.
+fn escaped(name: Option<&Name>) -> String {
+    let mut text = String::new();
+    for byte in name.map_or("-", Name::as_str).bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "%{byte:02X}");
+        }
+    }
+    text
+}
+
+/// The stem, cut where it is too long for a file's name, with a digest of the whole.
+fn fitting(stem: &str) -> String {
+    if stem.len() <= STEM_BYTES {
+        return stem.to_owned();
+    }
+    // It is ASCII.
+    let mut text = stem.get(..STEM_BYTES).unwrap_or_default().to_owned();
+    text.push('~');
+    for byte in Sha256::digest(stem).iter().take(8) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// What was observed of a device, as assignments that a shell and systemd's `EnvironmentFile=` read.
+/// What is not known is absent.
+pub fn env(device: &DeviceReport) -> String {
+    let identity = &device.identity;
+    let claim = identity.claim.as_ref();
+    let name = |name: Option<&Name>| name.map(ToString::to_string);
+    let addresses: Vec<String> = device.addresses.iter().map(ToString::to_string).collect();
+    let variables = [
+        ("CLAIM_NAMESPACE", name(claim.map(|claim| &claim.namespace))),
+        ("CLAIM", name(claim.map(|claim| &claim.name))),
+        (
+            "POD_CLAIM",
+            name(claim.and_then(|claim| claim.pod_claim_name.as_ref())),
+        ),
+        ("REQUEST", name(identity.request.as_ref())),
+        ("DRIVER", name(identity.driver.as_ref())),
+        ("POOL", name(identity.pool.as_ref())),
+        ("DEVICE", name(identity.device.as_ref())),
+        ("READY", Some(device.ready.to_string())),
+        ("REASON", Some(device.reason.to_string())),
+        ("INTERFACE", device.interface_name.clone()),
+        ("MAC_ADDRESS", device.mac_address.map(|mac| mac.to_string())),
+        (
+            "ADDRESSES",
+            Some(addresses.join(" ")).filter(|list| !list.is_empty()),
+        ),
+        (
+            "PCI_ADDRESS",
+            device.guest_pci_address.map(|pci| pci.to_string()),
+        ),
+        ("NUMA_NODE", device.numa_node.map(|node| node.to_string())),
+    ];
+    let mut text = String::new();
+    for (key, value) in variables {
+        if let Some(value) = value {
+            let _ = writeln!(text, "DRA_GUEST_{key}={}", quoted(&value));
+        }
+    }
+    text
+}
+
+/// A value in single quotes, in which a shell and systemd take every character as it is.
+fn quoted(value: &str) -> String {
+    // An interface's name may have a quote in it, and control characters, which no script expects.
+    let value: String = value.chars().filter(|c| !c.is_control()).collect();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+-".contains(c);
+    if !value.is_empty() && value.chars().all(plain) {
+        value
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

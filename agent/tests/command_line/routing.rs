@@ -1,0 +1,225 @@
+//! Routes and rules that a policy asks for, from the file to the kernel.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::guest::{Guest, device};
+use crate::namespace::{in_namespace, ip, veth};
+use crate::wish::{apply, guest, lacks, linked, shows};
+
+#[test]
+fn routes_of_every_kind_come_behind_their_addresses() {
+    in_namespace(|| {
+        linked("eth0");
+        let guest = guest(
+            &["192.0.2.5/24", "2001:db8::5/64"],
+            "routes = [
+               {to = \"default\", via = \"192.0.2.1\", metric = 100},
+               {to = \"default\", via = \"2001:db8::1\"},
+               {to = \"203.0.113.0/24\", via = \"198.51.100.1\"},
+               {to = \"203.0.114.0/24\", via = \"2001:db8::2\", table = 77},
+               {to = \"203.0.115.0/24\", type = \"blackhole\"},
+               {to = \"2001:db8:9::/48\", type = \"unreachable\"},
+               {to = \"2001:db8:7::/48\", via = \"fe80::1\", source = \"2001:db8::5\"},
+               {to = \"198.51.100.1/32\"},
+             ]",
+        );
+        apply(&guest);
+        shows(
+            "-4 route show table all",
+            &[
+                "default via 192.0.2.1 dev net1 proto 218 metric 100",
+                "203.0.113.0/24 via 198.51.100.1 dev net1 proto 218 onlink",
+                "203.0.114.0/24 via inet6 2001:db8::2 dev net1 table 77 proto 218",
+                "blackhole 203.0.115.0/24 proto 218",
+                "198.51.100.1 dev net1 proto 218 scope link",
+            ],
+        );
+        shows(
+            "-6 route show",
+            &[
+                "default via 2001:db8::1 dev net1 proto 218 metric 1024",
+                "unreachable 2001:db8:9::/48 dev lo proto 218 metric 1024",
+                "2001:db8:7::/48 via fe80::1 dev net1 proto 218 src 2001:db8::5 metric 1024",
+            ],
+        );
+    });
+}
+
+#[test]
+fn what_is_wanted_no_more_goes_and_what_is_anothers_stays() {
+    in_namespace(|| {
+        linked("eth0");
+        ip("link set eth0 up");
+        ip("address add 192.0.2.9/24 dev eth0");
+        ip("route add 203.0.113.0/24 via 192.0.2.1 proto static");
+        ip("route add blackhole 203.0.115.0/24");
+        ip("rule add from 192.0.2.9 table 77 priority 500");
+        let guest = guest(
+            &["192.0.2.5/24"],
+            "routes = [{to = \"203.0.114.0/24\", via = \"192.0.2.1\"}]
+             rules = [{from = \"192.0.2.5/32\", table = 77, priority = 500}]",
+        );
+        apply(&guest);
+        let own = ["203.0.114.0/24 via 192.0.2.1 dev net1 proto 218"];
+        shows("route show", &own);
+        shows("rule show", &["from 192.0.2.5 lookup 77 proto 218"]);
+        guest.policy("[[device]]\nroutes = [{to = \"203.0.114.0/24\", via = \"192.0.2.2\"}]\n");
+        apply(&guest);
+        shows(
+            "route show",
+            &["203.0.114.0/24 via 192.0.2.2 dev net1 proto 218"],
+        );
+        lacks("rule show", "proto 218");
+        guest.policy("");
+        apply(&guest);
+        lacks("route show", "proto 218");
+        shows(
+            "route show",
+            &[
+                "203.0.113.0/24 via 192.0.2.1 dev net1 proto static",
+                "blackhole 203.0.115.0/24",
+            ],
+        );
+        shows("rule show", &["from 192.0.2.9 lookup 77"]);
+        shows("address show dev net1", &["192.0.2.9/24", "192.0.2.5/24"]);
+    });
+}
+
+#[test]
+fn a_route_in_the_way_is_left_and_said() {
+    in_namespace(|| {
+        linked("net1");
+        veth("eth9", 9);
+        ip("link set eth9 up");
+        ip("link set eth9-peer up");
+        ip("address add 198.51.100.5/24 dev eth9");
+        ip("route add default via 198.51.100.1 proto dhcp");
+        let policy = "routes = [{to = \"default\", via = \"192.0.2.1\"}]";
+        let guest = guest(&["192.0.2.5/24"], policy);
+        let said = guest.agent("apply");
+        assert_eq!(said.code, 3, "{}", said.stdout);
+        let words = "somebody else (protocol 16) has made the route default via 198.51.100.1 \
+                     through eth9, which stays";
+        assert!(said.stdout.contains(words), "{}", said.stdout);
+        shows("route show", &["default via 198.51.100.1 dev eth9"]);
+        shows("address show dev net1", &["192.0.2.5/24"]);
+    });
+}
+
+/// Two devices in one network: what is sent from an address leaves through its own.
+#[test]
+fn source_routing_keeps_answers_on_the_link_of_their_address() {
+    in_namespace(|| {
+        for number in [1, 2] {
+            veth(&format!("eth{number}"), number);
+            ip(&format!("link set eth{number}-peer up"));
+        }
+        let guest = Guest::new();
+        guest.document(&json!([
+            device(1, "net1", &["192.0.2.5/24"]),
+            device(2, "net2", &["192.0.2.6/24", "2001:db8::6/64"])
+        ]));
+        guest.policy(
+            "[[device]]
+             source-routing = true
+             [[device]]
+             claim = \"nic-1\"
+             routes = [{to = \"default\", via = \"192.0.2.1\"}]
+             [[device]]
+             claim = \"nic-2\"
+             routes = [{to = \"default\", via = \"192.0.2.2\"}, {to = \"default\", via = \"2001:db8::1\"}]",
+        );
+        apply(&guest);
+        for (from, dev) in [
+            ("192.0.2.5", "via 192.0.2.1 dev net1"),
+            ("192.0.2.6", "via 192.0.2.2 dev net2"),
+        ] {
+            shows(&format!("route get 203.0.113.1 from {from}"), &[dev]);
+        }
+        for (from, dev) in [("192.0.2.5", "dev net1"), ("192.0.2.6", "dev net2")] {
+            shows(&format!("route get 192.0.2.77 from {from}"), &[dev]);
+        }
+        shows("-6 rule show", &["10739:\tfrom 2001:db8::6 lookup 1073900"]);
+        lacks("route show", "default");
+        guest.policy("");
+        apply(&guest);
+        lacks("rule show", "10739");
+        lacks("-6 rule show", "10739");
+        lacks("route show table all", "proto 218");
+    });
+}
+
+#[test]
+fn revert_takes_routes_and_rules_and_leaves_those_of_others() {
+    in_namespace(|| {
+        linked("eth0");
+        let before = ip("-4 route show table all") + &ip("rule show") + &ip("-6 rule show");
+        let guest = guest(
+            &["192.0.2.5/24", "2001:db8::5/64"],
+            "source-routing = true
+             routes = [{to = \"default\", via = \"192.0.2.1\", metric = 7},
+                       {to = \"203.0.115.0/24\", type = \"blackhole\"}]",
+        );
+        apply(&guest);
+        ip("route add 203.0.113.0/24 via 192.0.2.1 dev net1 table 78");
+        let said = guest.agent("revert");
+        // It stays up for the route of another.
+        assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
+        assert!(said.stdout.contains("stays up"), "{}", said.stdout);
+        lacks("route show table all", "proto 218");
+        lacks("rule show", "proto 218");
+        ip("route flush table 78");
+        let said = guest.agent("revert");
+        assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+        let after = ip("-4 route show table all") + &ip("rule show") + &ip("-6 rule show");
+        assert_eq!(after, before);
+    });
+}
+
+#[test]
+fn without_ipv6_the_rest_stands_and_stays() {
+    in_namespace(|| {
+        linked("eth0");
+        fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+        let guest = guest(
+            &["2001:db8::5/64", "192.0.2.5/24"],
+            "routes = [{to = \"default\", via = \"2001:db8::1\"}, {to = \"default\", via = \"192.0.2.1\"}]",
+        );
+        for _ in 0..2 {
+            let said = guest.agent("apply");
+            assert_eq!(said.code, 3, "{}", said.stdout);
+            assert!(
+                said.stdout.contains("IPv6 is disabled on net1"),
+                "{}",
+                said.stdout
+            );
+            shows("address show dev net1", &["192.0.2.5/24"]);
+            shows("route show", &["default via 192.0.2.1 dev net1 proto 218"]);
+        }
+        let said = guest.agent("plan");
+        assert!(
+            said.stdout.starts_with("nothing to change\n"),
+            "{}",
+            said.stdout
+        );
+    });
+}
+
+/// The kernel takes IPv6 away below 1280 bytes, sysctls and all.
+#[test]
+fn a_route_that_is_lost_comes_again() {
+    in_namespace(|| {
+        linked("eth0");
+        let policy = "routes = [{to = \"default\", via = \"192.0.2.1\"}]";
+        let guest = guest(&["192.0.2.5/24"], policy);
+        apply(&guest);
+        // Down and up loses every route (net/ipv4/fib_frontend.c).
+        ip("link set net1 down");
+        ip("link set net1 up");
+        lacks("route show", "default");
+        apply(&guest);
+        shows("route show", &["default via 192.0.2.1 dev net1 proto 218"]);
+    });
+}

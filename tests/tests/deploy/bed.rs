@@ -1,0 +1,250 @@
+//! A cluster with a driver that asks for the hook, and what `deploy/` installs.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use dra_guest_tests::cluster::{self, Client, Cluster, NODE, VMS};
+use dra_guest_tests::command::stdout_of;
+use dra_guest_tests::process::Process;
+use dra_guest_tests::programs::{static_program, workspace};
+use dra_guest_tests::wait;
+use serde_json::{Value, json};
+
+use crate::overlay::{self, Variant};
+
+pub const DRIVER: &str = "sriov.example.com";
+pub const PODS: &str = "/api/v1/namespaces/default/pods";
+pub const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+pub const DAEMON_SET: &str = "/apis/apps/v1/namespaces/dra-guest/daemonsets/dra-guest-relay";
+const RELAYS: &str = "/api/v1/namespaces/dra-guest/pods";
+/// The relay's user and group.
+const RELAY_ID: u32 = 65_532;
+/// Much more than it takes, on a machine that does much else.
+pub const LIMIT: Duration = Duration::from_mins(2);
+
+pub struct Bed {
+    _driver: Process,
+    /// `vm5_10739` is made in it.
+    pub guests: tempfile::TempDir,
+    /// An account that may do what a driver may.
+    pub wide: Option<Client>,
+    /// What is installed.
+    variant: Option<Variant>,
+    pub cluster: Cluster,
+}
+
+impl Bed {
+    pub fn start() -> Result<Self> {
+        let hook = static_program("dra-cdi-hook")?;
+        let cluster = Cluster::start("deploy")?;
+        let guests = tempfile::tempdir()?;
+        chown(guests.path(), Some(RELAY_ID), Some(RELAY_ID))?;
+        let archive = guests.path().join("relay.tar");
+        cluster::write_relay_image(&archive)?;
+        cluster.node().import(&archive)?;
+        cluster::install_kubevirt(cluster.admin())?;
+        // As KubeVirt labels its nodes.
+        let label = json!({"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}});
+        let node = format!("/api/v1/nodes/{NODE}");
+        cluster
+            .admin()
+            .patch(&node, "application/merge-patch+json", &label)?
+            .object()?;
+
+        // As the node's administrator puts it there, for those who take the component.
+        let profiles = cluster.node().kubelet().join("seccomp");
+        fs::create_dir_all(&profiles)?;
+        let profile = "dra-guest-relay.json";
+        let shipped = workspace().join("deploy/seccomp").join(profile);
+        fs::copy(shipped, profiles.join(profile))?;
+
+        let spec = stdout_of(
+            Command::new(&hook)
+                .arg("spec")
+                .arg("--hook-path")
+                .arg(&hook),
+        )?;
+        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+        let devices = json!([{
+            "name": "0000-3b-02-1",
+            "attributes": {"resource.kubernetes.io/pciBusID": {"string": "0000:3b:02.1"}},
+            "networkData": {"interfaceName": "net1", "hardwareAddress": "02:00:00:4e:92:87", "ips": []},
+        }]);
+        let driver = cluster.start_driver(DRIVER, &devices, &["dra-guest/vm=attributes"])?;
+        let bed = Self {
+            _driver: driver,
+            guests,
+            wide: None,
+            variant: None,
+            cluster,
+        };
+        bed.kubectl(&["create", "-f", &file("objects.yaml")])?;
+        Ok(bed)
+    }
+
+    pub fn admin(&self) -> &Client {
+        self.cluster.admin()
+    }
+
+    pub fn get(&self, path: &str) -> Result<Value> {
+        self.admin().get(path)?.object()
+    }
+
+    /// Runs `kubectl` and gives what it prints.
+    pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
+        stdout_of(self.cluster.kubectl()?.args(arguments))
+    }
+
+    /// Installs a variant, where it is not the one that is there, and waits until its pod is the only one.
+    pub fn install(&mut self, variant: Variant) -> Result<()> {
+        if self.variant == Some(variant) {
+            return Ok(());
+        }
+        self.variant = None;
+        let directory = tempfile::tempdir()?;
+        overlay::write(self, directory.path(), variant)?;
+        let path = directory.path().display().to_string();
+        self.kubectl(&["apply", "-k", &path])?;
+        wait::until("the relay of this variant runs", LIMIT, || {
+            let set = self.get(DAEMON_SET)?;
+            let generation = &set["metadata"]["generation"];
+            let status = &set["status"];
+            // With the profile that keeps it from listening it never gets ready.
+            let rolled_out = &status["observedGeneration"] == generation
+                && status["updatedNumberScheduled"] == 1
+                && (variant == Variant::RuntimeDefault || status["numberReady"] == 1)
+                && self.relays()?.len() == 1;
+            Ok(rolled_out.then_some(()))
+        })?;
+        self.variant = Some(variant);
+        Ok(())
+    }
+
+    /// The relay's pods, those that end among them.
+    pub fn relays(&self) -> Result<Vec<Value>> {
+        let pods = self.get(RELAYS)?;
+        Ok(pods["items"].as_array().context("pods")?.clone())
+    }
+
+    /// The relay's one pod.
+    pub fn relay(&self) -> Result<Value> {
+        let pods = self.relays()?;
+        pods.into_iter().next().context("there is no relay")
+    }
+
+    /// Ends the relay's pod, and waits for another.
+    pub fn restart_relay(&self) -> Result<()> {
+        let old = self.relay()?;
+        let name = old["metadata"]["name"].as_str().context("its name")?;
+        self.admin().delete(&format!("{RELAYS}/{name}"))?.object()?;
+        wait::until("another relay runs", LIMIT, || {
+            let pods = self.relays()?;
+            let new = pods.len() == 1
+                && pods[0]["metadata"]["uid"] != old["metadata"]["uid"]
+                && pods[0]["status"]["phase"] == "Running";
+            Ok(new.then_some(()))
+        })
+    }
+
+    /// What the relay's pod has logged: the log of each of its starts.
+    pub fn log(&self) -> Result<String> {
+        let pod = self.relay()?;
+        let metadata = &pod["metadata"];
+        let directory = format!(
+            "pods/dra-guest_{}_{}/relay",
+            metadata["name"].as_str().context("its name")?,
+            metadata["uid"].as_str().context("its uid")?
+        );
+        let directory = self.cluster.control().logs().join(directory);
+        let mut text = String::new();
+        // The kubelet makes it with the first start.
+        for entry in fs::read_dir(&directory).into_iter().flatten() {
+            text += &fs::read_to_string(entry?.path())?;
+        }
+        Ok(text)
+    }
+
+    /// The relay's process, as the machine sees it.
+    pub fn relay_process(&self) -> Result<u32> {
+        wait::until("the relay's process", LIMIT, || {
+            let pod = self.relay()?;
+            let id = pod["status"]["containerStatuses"][0]["containerID"].as_str();
+            let Some(id) = id.and_then(|id| id.strip_prefix("containerd://")) else {
+                return Ok(None);
+            };
+            for entry in fs::read_dir("/proc")? {
+                let directory = entry?.path();
+                let name = directory.file_name().and_then(|name| name.to_str());
+                let Some(process) = name.and_then(|name| name.parse().ok()) else {
+                    continue;
+                };
+                // It may end while it is looked at.
+                let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
+                if String::from_utf8_lossy(&read("cgroup")).contains(id)
+                    && read("cmdline").starts_with(b"/dra-guest-relay\0")
+                {
+                    return Ok(Some(process));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    pub fn wait_for_log(&self, words: &str) -> Result<()> {
+        wait::until(&format!("'{words}' in the relay's log"), LIMIT, || {
+            Ok(self.log()?.contains(words).then_some(()))
+        })
+        .with_context(|| self.log().unwrap_or_default())
+    }
+
+    /// A client with a token of the relay's account, bound to the relay's pod as the kubelet's is.
+    pub fn as_relay(&self) -> Result<Client> {
+        let pod = self.relay()?;
+        let bound = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"],
+        });
+        let path = "/api/v1/namespaces/dra-guest/serviceaccounts/dra-guest-relay/token";
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"audiences": [], "expirationSeconds": 3600, "boundObjectRef": bound},
+        });
+        let answer = self.admin().create(path, &request)?.object()?;
+        let token = answer["status"]["token"].as_str().context("a token")?;
+        Ok(self.admin().with_token(token))
+    }
+
+    /// Makes a VM that runs on the node with this CID, and gives its UID.
+    pub fn vm(&self, name: &str, cid: u32) -> Result<String> {
+        let vm = json!({
+            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
+            "metadata": {"name": name, "labels": {"kubevirt.io/nodeName": NODE}},
+            "spec": {"domain": {"devices": {"autoattachVSOCK": true}}},
+        });
+        let mut vm = self.admin().create(VMS, &vm)?.object()?;
+        vm["status"] = json!({"phase": "Running", "VSOCKCID": cid});
+        let path = format!("{VMS}/{name}/status");
+        let vm = self.admin().replace(&path, &vm)?.object()?;
+        Ok(vm["metadata"]["uid"]
+            .as_str()
+            .context("its uid")?
+            .to_owned())
+    }
+}
+
+/// A file beside this one.
+pub fn file(name: &str) -> String {
+    let directory = workspace().join("tests/tests/deploy");
+    directory.join(name).display().to_string()
+}
+
+/// A pod as KubeVirt makes it for the VM with this UID.
+pub fn launcher(vm: &str) -> Result<Value> {
+    let text = fs::read_to_string(file("virt-launcher.yaml"))?.replace("VMI-UID", vm);
+    let pod: Value = serde_saphyr::from_str(&text)?;
+    assert_eq!(pod["spec"]["containers"][0]["name"], "compute");
+    Ok(pod)
+}

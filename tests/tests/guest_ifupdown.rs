@@ -1,0 +1,94 @@
+//! A Debian guest where `ifupdown`, which cannot be told to leave a NIC, wants two that the attributes
+//! name.
+#![allow(clippy::indexing_slicing, missing_docs)]
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::way::NIC_MAC;
+use serde_json::json;
+
+const LEFT_MAC: &str = "02:00:00:00:0e:05";
+
+const POLICY: &str = r#"
+[[device]]
+mtu = 9000
+
+[[device]]
+request = "left"
+coexist = "leave"
+required = false
+"#;
+
+static BOOTED: Shared<Managed> = Shared::new(|| {
+    Managed::boot(&ManagedOptions {
+        name: "guest_ifupdown",
+        managers: &[Manager::Ifupdown],
+        policy: POLICY,
+        devices: json!([
+            {
+                "device": "igb", "request": "igb",
+                "network": {"interfaceName": "net1", "macAddress": NIC_MAC, "ipAddresses": ["192.0.2.5/24"]}
+            },
+            {
+                "device": "left", "request": "left",
+                "network": {"interfaceName": "net2", "macAddress": LEFT_MAC}
+            }
+        ]),
+        hardware: &format!(
+            "-netdev hubport,id=n2,hubid=3 -device e1000e,bus=pcie.0,addr=0x10,netdev=n2,mac={LEFT_MAC}"
+        ),
+        additions: &[(
+            "etc/network/interfaces.d/all",
+            format!(
+                "# The foreign NIC, {FOREIGN_MAC}, is not named.\n\
+                 auto net1\niface net1 inet static\n  address 203.0.113.9/24\n  mtu 1400\n\
+                 auto enp0s16\niface enp0s16 inet static\n  address 203.0.113.10/24\n"
+            ),
+        )],
+    })
+});
+
+fn main() -> ExitCode {
+    suite::run(
+        &BOOTED,
+        &[
+            ("the_boot_is_clean_and_the_network_online", |booted| {
+                booted.expect_online()
+            }),
+            ("the_nic_stays_and_its_other_owner_is_told", nic_stays),
+            ("a_nic_that_the_policy_leaves_is_left", left),
+        ],
+    )
+}
+
+fn nic_stays(booted: &mut Managed) -> Result<()> {
+    booted.let_managers_settle();
+    // What it added is not ours to remove; what it changed of ours is put right.
+    booted.expect_shown(
+        "net1",
+        &["mtu 9000", NIC_MAC, "192.0.2.5/24", "203.0.113.9/24"],
+    )?;
+    let report = booted.device("igb")?;
+    ensure!(report["reason"] == "Configured", "{report}");
+    ensure!(
+        report["message"] == "configured by ifupdown (/etc/network/interfaces.d/all) as well",
+        "{report}"
+    );
+    Ok(())
+}
+
+fn left(booted: &mut Managed) -> Result<()> {
+    booted.expect_shown("enp0s16", &["mtu 1500", "203.0.113.10/24"])?;
+    let report = booted.device("left")?;
+    ensure!(report["ready"] == false, "{report}");
+    ensure!(
+        report["message"].as_str().unwrap_or_default()
+            == "not as wanted, to do would be: rename enp0s16 to net2, set the MTU of net2 from 1500 \
+                to 9000; left to ifupdown (/etc/network/interfaces.d/all), as the policy says",
+        "{report}"
+    );
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! A Debian guest where `NetworkManager` wants the NIC that the attributes name.
+#![allow(clippy::indexing_slicing, missing_docs)]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::wait;
+use dra_guest_tests::way::NIC_MAC;
+use serde_json::json;
+
+const LEFT_MAC: &str = "02:00:00:00:0e:04";
+
+const POLICY: &str = r#"
+[[device]]
+mtu = 9000
+
+[[device]]
+request = "left"
+coexist = "leave"
+required = false
+mtu = 1450
+"#;
+
+fn connection(name: &str, mac: &str, address: &str) -> String {
+    format!(
+        "[connection]\nid={name}\ntype=ethernet\nautoconnect=true\n\n\
+         [ethernet]\nmac-address={mac}\nmtu=1400\n\n[ipv4]\n{address}\n\n[ipv6]\nmethod=disabled\n"
+    )
+}
+
+static BOOTED: Shared<Managed> = Shared::new(|| {
+    Managed::boot(&ManagedOptions {
+        name: "guest_network_manager",
+        managers: &[Manager::NetworkManager],
+        policy: POLICY,
+        devices: json!([
+            {
+                "device": "igb", "request": "igb",
+                "network": {"interfaceName": "net1", "macAddress": NIC_MAC, "ipAddresses": ["192.0.2.5/24"]}
+            },
+            {
+                "device": "left", "request": "left",
+                "network": {"interfaceName": "net2", "macAddress": LEFT_MAC}
+            }
+        ]),
+        hardware: &format!(
+            "-netdev hubport,id=n2,hubid=3 -device e1000e,bus=pcie.0,netdev=n2,mac={LEFT_MAC}"
+        ),
+        additions: &[
+            // Takes back every `unmanaged-devices` of the files before it, ours among them.
+            (
+                "etc/NetworkManager/conf.d/95-all.conf",
+                "[keyfile]\nunmanaged-devices=none\n".to_owned(),
+            ),
+            (
+                "etc/NetworkManager/system-connections/igb.nmconnection",
+                connection("igb", NIC_MAC, "method=auto"),
+            ),
+            (
+                "etc/NetworkManager/system-connections/foreign.nmconnection",
+                connection(
+                    "foreign",
+                    FOREIGN_MAC,
+                    "method=manual\naddress1=198.51.100.9/24",
+                ),
+            ),
+            (
+                "etc/NetworkManager/system-connections/left.nmconnection",
+                connection("left", LEFT_MAC, "method=manual\naddress1=198.51.100.10/24"),
+            ),
+        ],
+    })
+});
+
+fn main() -> ExitCode {
+    suite::run(
+        &BOOTED,
+        &[
+            ("the_boot_is_clean_and_the_network_online", |booted| {
+                booted.expect_online()
+            }),
+            ("the_nic_stays_as_the_attributes_say", nic_stays),
+            ("network_manager_leaves_the_nic", manager_leaves),
+            ("a_nic_that_the_policy_leaves_is_left", left),
+            ("a_flapping_foe_is_told", foe),
+            (
+                "a_device_is_handed_over_while_the_manager_runs",
+                handed_over_late,
+            ),
+            ("revert_gives_the_nics_back", reverted),
+        ],
+    )
+}
+
+fn nic_stays(booted: &mut Managed) -> Result<()> {
+    booted.let_managers_settle();
+    booted.expect_shown("net1", &["mtu 9000", NIC_MAC, "192.0.2.5/24"])?;
+    let report = booted.device("igb")?;
+    ensure!(
+        report["reason"] == "Configured" && report["message"] == "",
+        "{report}"
+    );
+    Ok(())
+}
+
+fn manager_leaves(booted: &mut Managed) -> Result<()> {
+    let list = booted
+        .guest
+        .stdout_of("nmcli --terse --fields DEVICE,STATE device")?;
+    ensure!(list.lines().any(|line| line == "net1:unmanaged"), "{list}");
+    let addresses = booted.guest.stdout_of("ip -br address")?;
+    ensure!(
+        addresses.contains("198.51.100.9/24"),
+        "it does nothing at all: {addresses}"
+    );
+    Ok(())
+}
+
+fn left(booted: &mut Managed) -> Result<()> {
+    let report = booted.device("left")?;
+    ensure!(report["ready"] == false, "{report}");
+    let message = report["message"].as_str().unwrap_or_default();
+    ensure!(
+        message.contains("left to NetworkManager, as the policy says"),
+        "{report}"
+    );
+    let name = report["interfaceName"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    ensure!(name.starts_with("en"), "{report}");
+    booted.expect_shown(&name, &["mtu 1400", "198.51.100.10/24"])
+}
+
+fn foe(booted: &mut Managed) -> Result<()> {
+    booted.guest.stdout_of(
+        "sh -c 'while sleep 0.2; do ip link set net1 mtu 1500; done' >/dev/null 2>&1 & \
+         echo $! >/run/foe",
+    )?;
+    let told = wait::until("the foe is told", Duration::from_secs(30), || {
+        let report = booted.device("igb")?;
+        let message = report["message"].as_str().unwrap_or_default();
+        Ok(message.contains("again and again").then_some(report))
+    });
+    booted.guest.stdout_of("kill $(cat /run/foe)")?;
+    let report = told?;
+    let message = report["message"].as_str().unwrap_or_default();
+    ensure!(
+        message.contains("set the MTU of net1 from 1500 to 9000"),
+        "{report}"
+    );
+    wait::until("the MTU is right again", Duration::from_secs(40), || {
+        let shown = booted.guest.stdout_of("cat /sys/class/net/net1/mtu")?;
+        Ok((shown.trim() == "9000").then_some(()))
+    })
+}
+
+/// The policy changes its mind: the manager that runs is told, and lets go.
+fn handed_over_late(booted: &mut Managed) -> Result<()> {
+    booted.guest.stdout_of(
+        "sed -i /coexist/d /etc/dra-guest/agent.toml && systemctl restart dra-guest-agent.service",
+    )?;
+    booted.wait_for("left", "Configured")?;
+    let list = booted
+        .guest
+        .stdout_of("nmcli --terse --fields DEVICE,STATE device")?;
+    ensure!(list.lines().any(|line| line == "net2:unmanaged"), "{list}");
+    std::thread::sleep(Duration::from_secs(3));
+    booted.expect_shown("net2", &["mtu 1450", LEFT_MAC])
+}
+
+/// `NetworkManager` gets back what it had, and once it starts anew, what it never had.
+fn reverted(booted: &mut Managed) -> Result<()> {
+    booted
+        .guest
+        .stdout_of("systemctl stop dra-guest-agent.service && dra-guest-agent revert")?;
+    let files = "ls /run/systemd/network /run/NetworkManager/conf.d";
+    let files = booted.guest.stdout_of(files)?;
+    ensure!(!files.contains("dra-guest"), "{files}");
+    let states = "nmcli --terse --fields DEVICE,STATE device";
+    let list = booted.guest.stdout_of(states)?;
+    ensure!(list.contains("enp0s4:connected"), "{list}");
+    let restart = format!("systemctl restart NetworkManager.service && {states}");
+    let list = booted.guest.stdout_of(&restart)?;
+    ensure!(!list.contains("unmanaged"), "{list}");
+    Ok(())
+}
