@@ -5,98 +5,28 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use serde_json::Value;
+use anyhow::{Result, anyhow, ensure};
 
-use crate::cluster::{Client, ControlPlane, install_kubevirt};
-use crate::relay::fleet::{self, Fleet};
+use super::bare_applies::{self, BareApplies};
+use super::relay_figures::{Idle, Latencies, RelayFigures, Requests};
+use crate::cluster::{ControlPlane, install_kubevirt};
+use crate::relay::fleet::Fleet;
 use crate::relay::guest::Guest;
-use crate::relay::objects::CLAIMS;
-use crate::relay::resources::Memory;
 
 /// More VMs than a node has pods by the kubelet's default, 110.
-pub(super) const GUESTS: u32 = 250;
+const GUESTS: u32 = 250;
 /// As when a node's VMs all boot within ten seconds.
 const SPACING: Duration = Duration::from_millis(40);
 /// How often every guest changes in turn, one after the other.
 const ROUNDS: u32 = 2;
-/// As many at once as the relay has requests under way.
-const AT_ONCE: u32 = 8;
 const IDLE: Duration = Duration::from_secs(30);
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// The field manager of the relay: what it has not, nobody has here.
-const MANAGER: &str = "dra-guest-relay";
 
 /// A node of 250 VMs.
 #[derive(Debug)]
 pub struct RelayBench<'a> {
     fleet: Fleet<'a>,
-    /// Claims for bare applies.
-    bare: Vec<Value>,
-}
-
-/// Times of one kind, shortest first.
-#[derive(Debug, Clone, Default)]
-pub struct Latencies(Vec<Duration>);
-
-/// What was measured.
-#[derive(Debug, Clone)]
-pub struct RelayFigures {
-    /// The relay's memory when it knows the guests, and none is connected.
-    pub memory_before: Memory,
-    /// When all have reported.
-    pub memory: Memory,
-    /// After all of it.
-    pub memory_after: Memory,
-    /// Each case: its name, the relay's times from a report to the condition being readable, and those of bare applies in
-    /// the same time.
-    pub cases: Vec<(&'static str, Latencies, Latencies)>,
-    /// For the first words, which take a read of the claim.
-    pub first: Requests,
-    /// For all further changes.
-    pub further: Requests,
-    /// The relay's time on a processor for each of these.
-    pub processor: Duration,
-    /// While nothing changes.
-    pub idle: Idle,
-}
-
-/// Requests that the relay made for changes of readiness.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Requests {
-    /// How often a guest's readiness changed.
-    pub changes: u32,
-    /// Reads of claims.
-    pub reads: u32,
-    /// Applies to claims.
-    pub applies: u32,
-    /// Creates and patches of Events.
-    pub events: u32,
-}
-
-/// What was asked of the API server while guests said only that they live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Idle {
-    /// How long.
-    pub time: Duration,
-    /// Requests, watches aside.
-    pub requests: usize,
-    /// Watches that were begun.
-    pub watches: usize,
-}
-
-impl Latencies {
-    /// The time that a share of all, in percent, does not exceed.
-    pub fn percentile(&self, percent: usize) -> Duration {
-        let last = self.0.len().saturating_sub(1);
-        let index = (self.0.len() * percent).div_ceil(100).saturating_sub(1);
-        self.0.get(index.min(last)).copied().unwrap_or_default()
-    }
-
-    fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self(times)
-    }
+    bare: BareApplies,
 }
 
 impl<'a> RelayBench<'a> {
@@ -117,12 +47,8 @@ impl<'a> RelayBench<'a> {
     pub fn new(control: &'a ControlPlane) -> Result<Self> {
         let node = "bench";
         let fleet = Fleet::start(control, node, GUESTS, 0)?;
-        let admin = control.admin();
-        let bare = (0..AT_ONCE).map(|n| fleet::make_claim(admin, &format!("bare-{n}"), node));
-        Ok(Self {
-            bare: bare.collect::<Result<_>>()?,
-            fleet,
-        })
+        let bare = BareApplies::new(control.admin(), fleet.as_relay().clone(), node)?;
+        Ok(Self { fleet, bare })
     }
 
     /// Measures.
@@ -148,7 +74,7 @@ impl<'a> RelayBench<'a> {
         let (steady, bare_steady) = self.in_turn(&guests, &mut words)?;
         let (spread, bare_spread) = self.spread(&guests, words.next(), SPACING)?;
         let burst = self.burst(&guests, words.next())?;
-        let bare_burst = self.bare_burst()?;
+        let bare_burst = self.bare.many(GUESTS)?;
         let after = self.requests()?;
         let processor = self.fleet.processor_time()?.saturating_sub(processor);
         let changes = GUESTS * (words.0 - 1);
@@ -181,7 +107,7 @@ impl<'a> RelayBench<'a> {
             let bare = scope.spawn(|| -> Result<Latencies> {
                 let mut times = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
-                    times.push(self.bare(0, times.len())?);
+                    times.push(self.bare.one(times.len())?);
                     thread::sleep(2 * spacing);
                 }
                 Ok(Latencies::of(times))
@@ -239,7 +165,7 @@ impl<'a> RelayBench<'a> {
         for _ in 0..ROUNDS {
             let word = words.next();
             for (number, guest) in (0..).zip(guests) {
-                bare.push(self.bare(0, bare.len())?);
+                bare.push(self.bare.one(bare.len())?);
                 times.push(self.report(guest, number, word)?);
                 // It is readable when the relay says so.
                 let now = self.fleet.word_of(number)?;
@@ -272,40 +198,6 @@ impl<'a> RelayBench<'a> {
         Ok(took)
     }
 
-    /// The time of a server-side apply as the relay makes it, with its token.
-    fn bare(&self, claim: usize, number: usize) -> Result<Duration> {
-        apply(
-            self.fleet.as_relay(),
-            self.bare.get(claim).context("a bare claim")?,
-            number,
-        )
-    }
-
-    /// As many applies as there are guests, no more at once than the relay has; each time is from the begin of all, as that
-    /// of a report that waits for its turn.
-    fn bare_burst(&self) -> Result<Latencies> {
-        let begin = Instant::now();
-        let times = thread::scope(|scope| {
-            let threads: Vec<_> = self
-                .bare
-                .iter()
-                .map(|claim| {
-                    scope.spawn(move || -> Result<Vec<Duration>> {
-                        let each = GUESTS.div_ceil(AT_ONCE);
-                        (0..each)
-                            .map(|number| {
-                                apply(self.fleet.as_relay(), claim, usize::try_from(number)?)?;
-                                Ok(begin.elapsed())
-                            })
-                            .collect()
-                    })
-                })
-                .collect();
-            threads.into_iter().map(joined).collect::<Result<Vec<_>>>()
-        })?;
-        Ok(Latencies::of(times.concat()))
-    }
-
     fn idle(&self, guests: &[Mutex<Guest>]) -> Result<Idle> {
         // Events may still be under way.
         thread::sleep(Duration::from_secs(2));
@@ -334,7 +226,7 @@ impl<'a> RelayBench<'a> {
     fn requests(&self) -> Result<Requests> {
         let mut requests = Requests::default();
         for asked in self.fleet.asked()? {
-            if asked.name.starts_with("bare-") {
+            if asked.name.starts_with(bare_applies::PREFIX) {
                 continue;
             }
             match (asked.resource.as_str(), asked.verb.as_str()) {
@@ -345,17 +237,6 @@ impl<'a> RelayBench<'a> {
             }
         }
         Ok(requests)
-    }
-}
-
-impl Requests {
-    fn until(self, later: Self, changes: u32) -> Self {
-        Self {
-            changes,
-            reads: later.reads - self.reads,
-            applies: later.applies - self.applies,
-            events: later.events - self.events,
-        }
     }
 }
 
@@ -370,39 +251,9 @@ impl Words {
     }
 }
 
-fn apply(client: &Client, claim: &Value, number: usize) -> Result<Duration> {
-    let name = claim.pointer("/metadata/name").and_then(Value::as_str);
-    let path = format!(
-        "{CLAIMS}/{}/status",
-        name.context("a claim without a name")?
-    );
-    let status = if number.is_multiple_of(2) {
-        "True"
-    } else {
-        "False"
-    };
-    let body = fleet::apply_body(claim, status, &format!("v100w{number}"));
-    let begin = Instant::now();
-    client.apply(&path, MANAGER, &body)?.object()?;
-    Ok(begin.elapsed())
-}
-
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+/// What a thread has brought.
+pub(super) fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread
         .join()
         .map_err(|_| anyhow!("a thread of the bench has panicked"))?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_times_that_were_taken() {
-        let times = Latencies::of((1..=200).rev().map(Duration::from_millis).collect());
-        assert_eq!(times.percentile(50), Duration::from_millis(100));
-        assert_eq!(times.percentile(99), Duration::from_millis(198));
-        assert_eq!(times.percentile(100), Duration::from_millis(200));
-        assert_eq!(Latencies::default().percentile(99), Duration::ZERO);
-    }
 }

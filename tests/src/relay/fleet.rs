@@ -2,29 +2,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
-use serde_json::{Value, json};
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 
 use super::guest::{self, Guest};
 use super::monitor::{self, METRICS};
-use super::objects::{self, CLAIMS, DRIVER, PODS};
+use super::objects::{self, CLAIMS};
 use super::resources::{self, Memory};
-use crate::cluster::{Asked, Client, ControlPlane, ServiceAccount, User, VMS};
+use super::vms::{self, FIRST_CID, claim_name};
+use crate::cluster::{Asked, Client, ControlPlane, ServiceAccount, User};
 use crate::process::Process;
 use crate::programs::static_program;
 use crate::wait;
 
 /// Much more than it takes.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The first CID that a guest can have.
-const FIRST_CID: u32 = 3;
-/// So many at once make the objects.
-const MAKERS: usize = 4;
 
 /// The VMs `NODE-0`, `NODE-1` and so on of a node, their claims `nic-NODE-0` and so on, and a relay at work for them.
 #[derive(Debug)]
@@ -47,7 +42,7 @@ impl<'a> Fleet<'a> {
         let account =
             ServiceAccount::create(control.admin(), &format!("relay-{node}"), &objects::rules())?;
         let token = account.token_on_node(node)?;
-        make_vms(control.admin(), node, size)?;
+        vms::make_vms(control.admin(), node, size)?;
         let directory = tempfile::tempdir()?;
         let mut config = control.kubeconfig(User::Admin);
         *config
@@ -232,10 +227,6 @@ fn interface_name(number: u32, word: u32) -> String {
     format!("v{number}w{word}")
 }
 
-fn claim_name(node: &str, number: u32) -> String {
-    format!("nic-{node}-{number}")
-}
-
 fn listening(directory: &Path, cid: u32) -> PathBuf {
     directory.join(format!("vm{cid}_10739"))
 }
@@ -261,84 +252,4 @@ fn start_relay(directory: &Path, node: &str, sockets: u32) -> Result<Process> {
     let mut relay = Process::start("relay", &program, &arguments, directory)?;
     relay.wait_for_file(&listening(directory, FIRST_CID + sockets - 1))?;
     Ok(relay)
-}
-
-fn make_vms(admin: &Client, node: &str, size: u32) -> Result<()> {
-    let next = AtomicU32::new(0);
-    let make = || -> Result<()> {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= size {
-                return Ok(());
-            }
-            make_vm(admin, node, number).with_context(|| format!("VM {number} of {node}"))?;
-        }
-    };
-    thread::scope(|scope| {
-        let makers: Vec<_> = (0..MAKERS).map(|_| scope.spawn(make)).collect();
-        for maker in makers {
-            maker
-                .join()
-                .map_err(|_| anyhow!("a thread that makes VMs has panicked"))??;
-        }
-        Ok(())
-    })
-}
-
-fn make_vm(admin: &Client, node: &str, number: u32) -> Result<()> {
-    let name = format!("{node}-{number}");
-    let claim = claim_name(node, number);
-    make_claim(admin, &claim, node)?;
-    let mut vm = admin.create(VMS, &objects::vm(&name, node))?.object()?;
-    let uid = vm.pointer("/metadata/uid").cloned().unwrap_or_default();
-    let launcher = format!("virt-launcher-{name}");
-    let pod = objects::pod(&launcher, node, &uid, &[&claim]);
-    let mut pod = admin.create(PODS, &pod)?.object()?;
-    let status =
-        json!({"phase": "Running", "resourceClaimStatuses": objects::claim_statuses(&[&claim])});
-    set_status(&mut pod, status)?;
-    admin
-        .replace(&format!("{PODS}/{launcher}/status"), &pod)?
-        .object()?;
-    set_status(
-        &mut vm,
-        json!({"phase": "Running", "VSOCKCID": FIRST_CID + number}),
-    )?;
-    admin
-        .replace(&format!("{VMS}/{name}/status"), &vm)?
-        .object()?;
-    Ok(())
-}
-
-/// Makes a claim with one device of the node, allocated.
-///
-/// # Errors
-/// When the API server refuses it.
-pub fn make_claim(admin: &Client, name: &str, node: &str) -> Result<Value> {
-    let mut claim = admin.create(CLAIMS, &objects::claim(name))?.object()?;
-    set_status(&mut claim, objects::allocation(name, node))?;
-    admin
-        .replace(&format!("{CLAIMS}/{name}/status"), &claim)?
-        .object()
-}
-
-/// What the relay applies for a claim of [`make_claim`] with that word.
-pub fn apply_body(claim: &Value, status: &str, word: &str) -> Value {
-    let name = claim.pointer("/metadata/name");
-    json!({
-        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
-        "metadata": {
-            "namespace": "default", "name": name, "uid": claim.pointer("/metadata/uid"),
-        },
-        "status": {"devices": [{"driver": DRIVER, "pool": "p", "device": name, "conditions": [{
-            "type": "dra-guest/Ready", "status": status, "reason": "Configured", "message": word,
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        }]}]},
-    })
-}
-
-fn set_status(object: &mut Value, status: Value) -> Result<()> {
-    let object = object.as_object_mut().context("this is no object")?;
-    object.insert("status".to_owned(), status);
-    Ok(())
 }

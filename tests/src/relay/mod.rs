@@ -6,3 +6,4 @@ pub mod guest;
 pub mod monitor;
 pub mod objects;
 pub mod resources;
+pub mod vms;
