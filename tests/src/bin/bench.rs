@@ -67,7 +67,7 @@ fn bench(directory: &Path) -> Result<bool> {
 }
 
 fn bench_relay() -> Result<bool> {
-    eprintln!("measuring the relay of a node with 250 guests for about two minutes");
+    eprintln!("measuring the relay of a node with 250 guests for about a minute");
     let control = RelayBench::control_plane()?;
     let figures = RelayBench::new(&control)?.measure()?;
     println!(
