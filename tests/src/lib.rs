@@ -8,6 +8,7 @@ pub mod guest;
 pub mod interrupt;
 pub mod process;
 pub mod programs;
+pub mod relay;
 pub mod runtime;
 pub mod suite;
 pub mod table;

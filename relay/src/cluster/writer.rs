@@ -7,7 +7,7 @@ use backon::{BackoffBuilder as _, ExponentialBuilder};
 use device_attributes::Name;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{info, warn};
 
 use super::claims::Table;
@@ -16,6 +16,7 @@ use super::transfer::{Failure, Known, Transfer};
 use crate::monitoring::labels::ApplyOutcome;
 use crate::monitoring::metrics;
 use crate::monitoring::unsent::Unsent;
+use crate::rate::Rate;
 use crate::store::{ClaimName, Outcome, StoreError};
 
 /// The longest that a guest's task waits for a write: it has a guest to listen to.
@@ -24,6 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// the writers of many claims.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Writes of one claim: so many at once, which is more than a guest's boot takes, and one each interval in the long
+/// run. A guest that turns all the time costs the API server no more; what comes meanwhile is told by the next write.
+const BURST: u32 = 60;
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A task that writes one claim. It ends when this is dropped.
 #[derive(Debug)]
@@ -78,6 +83,8 @@ impl Writer {
             table,
             release_failure: String::new(),
             unsent: Unsent::new(),
+            rate: Rate::new(INTERVAL, BURST),
+            next_write: Instant::now(),
         };
         Self {
             claim,
@@ -150,6 +157,9 @@ struct Work {
     /// So that a lasting failure is logged once; those of a report are in the log of its guest.
     release_failure: String,
     unsent: Unsent,
+    rate: Rate,
+    /// Not before.
+    next_write: Instant,
 }
 
 impl Work {
@@ -173,6 +183,7 @@ impl Work {
 
     /// Tries the newest word once.
     async fn attempt(&mut self, known: &mut Known) -> Result<(), Duration> {
+        sleep_until(self.next_write).await;
         let (number, word) = {
             let wanted = self.wanted.borrow_and_update();
             (wanted.number, wanted.word.clone())
@@ -181,6 +192,9 @@ impl Work {
             Word::Of(voices) => self.transfer.put(&self.claim, known, &voices).await,
             Word::Nothing => self.release(known).await,
         };
+        if !matches!(&tried, Ok(joined) if !joined.changed) {
+            self.next_write = self.rate.take(1);
+        }
         let (result, next) = match tried {
             Ok(joined) => {
                 metrics::put(joined.changed, &self.unsent);

@@ -1,19 +1,24 @@
-//! Measures the hook and the agent against their peers, and prints the ratios.
+//! Measures the hook, the agent and the relay against their peers, and prints the ratios. `bench relay` measures the relay
+//! alone.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::bench::{AgentBench, AgentFigures, HookBench, HookFigures};
+use dra_guest_tests::bench::{
+    AgentBench, AgentFigures, HookBench, HookFigures, RelayBench, RelayFigures,
+};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
 
 fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
     let outcome = match std::env::args_os().nth(1) {
+        Some(part) if part == "relay" => bench_relay(),
         Some(directory) => bench(Path::new(&directory)),
-        None => enter_namespaces(),
+        // The API server and the relay need no namespaces, and a loopback interface that is up.
+        None => enter_namespaces().and_then(|is_done| Ok(is_done && bench_relay()?)),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -59,6 +64,81 @@ fn bench(directory: &Path) -> Result<bool> {
     );
     println!("System calls of the agent\n{}", call_table(&agent));
     Ok(true)
+}
+
+fn bench_relay() -> Result<bool> {
+    eprintln!("measuring the relay of a node with 250 guests for about a minute");
+    let control = RelayBench::control_plane()?;
+    let figures = RelayBench::new(&control)?.measure()?;
+    println!(
+        "The relay with 250 guests: from a report to the condition being readable, in bare server-side applies\n\
+         that were made in the same time (\"250 at once\": that waited in the same way, eight at a time)\n{}",
+        latency_table(&figures)
+    );
+    println!("Its requests for claims\n{}", request_table(&figures));
+    println!(
+        "Its time on a processor for each further change: {}\n",
+        milliseconds(figures.processor)
+    );
+    println!(
+        "Its memory: {} KiB resident with 250 guests that have reported ({} KiB of its own), {} KiB before the first,\n\
+         {} KiB at the most; in {} s with heartbeats alone: {} requests, {} watches begun anew\n",
+        figures.memory.resident,
+        figures.memory.anonymous,
+        figures.memory_before.resident,
+        figures.memory_after.peak,
+        figures.idle.time.as_secs(),
+        figures.idle.requests,
+        figures.idle.watches,
+    );
+    Ok(true)
+}
+
+fn latency_table(figures: &RelayFigures) -> Table {
+    let mut table = Table::new([
+        "reports",
+        "bare apply, median",
+        "99 %",
+        "relay, median",
+        "99 %",
+        "median to median",
+        "99 % to median",
+        "99 % to 99 %",
+    ]);
+    for (name, relay, bare) in &figures.cases {
+        let [middle, late] = [relay.percentile(50), relay.percentile(99)];
+        let [bare_middle, bare_late] = [bare.percentile(50), bare.percentile(99)];
+        table.row([
+            (*name).to_owned(),
+            milliseconds(bare_middle),
+            milliseconds(bare_late),
+            milliseconds(middle),
+            milliseconds(late),
+            ratio(middle, bare_middle),
+            ratio(late, bare_middle),
+            ratio(late, bare_late),
+        ]);
+    }
+    table
+}
+
+fn request_table(figures: &RelayFigures) -> Table {
+    let mut table = Table::new(["", "changes", "reads", "applies", "a change", "Events"]);
+    for (name, requests) in [
+        ("first word of each guest", figures.first),
+        ("further changes", figures.further),
+    ] {
+        let all = requests.reads + requests.applies;
+        table.row([
+            name.to_owned(),
+            requests.changes.to_string(),
+            requests.reads.to_string(),
+            requests.applies.to_string(),
+            format!("{:.2}", f64::from(all) / f64::from(requests.changes)),
+            requests.events.to_string(),
+        ]);
+    }
+    table
 }
 
 fn sizes() -> Result<Table> {

@@ -68,6 +68,16 @@ impl Vm {
         })
     }
 
+    /// Ends the VM as KubeVirt's API knows it. Its pod is left to go when it goes.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub fn end(&self, bed: &Bed) -> Result<()> {
+        let path = format!("{VMS}/{NAME}");
+        bed.cluster.admin().delete(&path)?.object()?;
+        Ok(())
+    }
+
     /// The pod's emptyDir, as the machine sees it: no mount, but a directory of the kubelet's.
     pub fn vm_mount(&self, bed: &Bed) -> PathBuf {
         let pods = bed.cluster.node().kubelet().join("pods");

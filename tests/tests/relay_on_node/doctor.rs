@@ -10,8 +10,8 @@ use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
 use crate::node::Node;
-use crate::objects::{self, DRIVER, VMS};
-use crate::operations::all_rules;
+use dra_guest_tests::cluster::VMS;
+use dra_guest_tests::relay::objects::{self, DRIVER};
 
 /// What doctor says.
 struct Said {
@@ -53,7 +53,7 @@ impl Said {
 }
 
 pub fn well(control: &mut ControlPlane) -> Result<()> {
-    let account = ServiceAccount::create(control.admin(), "relay-ol", &all_rules())?;
+    let account = ServiceAccount::create(control.admin(), "relay-ol", &objects::rules())?;
     let node = Node::start(control, "node-ol", &account, &[])?;
     node.claim("nic-ol")?;
     node.vm("vm-ol", 5, &["nic-ol"])?;
@@ -71,7 +71,7 @@ pub fn well(control: &mut ControlPlane) -> Result<()> {
         said.messages("write", "ok"),
         [format!("a dry run of default/nic-ol is taken ({DRIVER})")]
     );
-    assert_eq!(said.messages("rights", "ok").len(), all_rules().len());
+    assert_eq!(said.messages("rights", "ok").len(), objects::rules().len());
     assert_eq!(
         said.messages("vms", "ok"),
         ["1 of 1 VMs of this node have claims, and each of them has a CID"]
@@ -113,7 +113,7 @@ pub fn well(control: &mut ControlPlane) -> Result<()> {
 
 pub fn missing_rules(control: &mut ControlPlane) -> Result<()> {
     // One rule is missing at a time, and then all of them.
-    let all = all_rules();
+    let all = objects::rules();
     let account = ServiceAccount::create(control.admin(), "relay-om", &all)?;
     let node = Node::start(control, "node-om", &account, &[])?;
     node.claim("nic-om")?;
@@ -166,7 +166,7 @@ fn said_with(control: &ControlPlane, node: &Node<'_>, rules: &Value) -> Result<S
 
 pub fn tokens_and_vms(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
-    let mut all = all_rules();
+    let mut all = objects::rules();
     all.push(json!({"apiGroups": ["kubevirt.io"], "resources": ["kubevirts"], "verbs": ["list"]}));
     let account = ServiceAccount::create(admin, "relay-on", &all)?;
     let node = Node::start(control, "node-on", &account, &[])?;

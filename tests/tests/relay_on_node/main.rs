@@ -11,9 +11,7 @@
 
 mod doctor;
 mod door;
-mod guest;
 mod node;
-mod objects;
 mod operations;
 mod overload;
 mod refusals;
@@ -24,17 +22,17 @@ mod shared;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::cluster::{ControlPlane, ServiceAccount};
+use dra_guest_tests::cluster::{ControlPlane, ServiceAccount, install_kubevirt};
+use dra_guest_tests::relay::guest::report;
+use dra_guest_tests::relay::objects::{self, CLAIMS, DRIVER};
 use dra_guest_tests::suite::{self, Shared};
 use serde_json::{Value, json};
 
-use guest::report;
 use node::{Node, said};
-use objects::{CLAIMS, DRIVER};
 
 static CONTROL_PLANE: Shared<ControlPlane> = Shared::new(|| {
     let control = ControlPlane::start("relay_on_node")?;
-    objects::install_kubevirt(&control)?;
+    install_kubevirt(control.admin())?;
     Ok(control)
 });
 
@@ -123,14 +121,9 @@ fn main() -> ExitCode {
     )
 }
 
-/// The rules that the relay needs.
+/// The rules that the relay needs, but that for the driver and that for Events.
 fn rules() -> Vec<Value> {
-    vec![
-        json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}),
-        json!({"apiGroups": ["kubevirt.io"], "resources": ["virtualmachineinstances"], "verbs": ["list", "watch"]}),
-        json!({"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}),
-        json!({"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch"]}),
-    ]
+    objects::rules().into_iter().take(4).collect()
 }
 
 /// An account that may do what the relay needs.

@@ -1,8 +1,6 @@
 //! A relay at work for a node, and what runs on the node.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,12 +8,14 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{Asked, ControlPlane, ServiceAccount, User};
 use dra_guest_tests::process::Process;
 use dra_guest_tests::programs::static_program;
+use dra_guest_tests::relay::monitor;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::guest::Guest;
-use crate::objects::{self, CLAIMS, PODS, VMS};
 use crate::path_of;
+use dra_guest_tests::cluster::VMS;
+use dra_guest_tests::relay::guest::Guest;
+use dra_guest_tests::relay::objects::{self, CLAIMS, PODS};
 
 /// Much more than it takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -245,28 +245,12 @@ impl<'a> Node<'a> {
 
     /// Status and words of the relay's answer; it was started with `--metrics-address=127.0.0.1:0`.
     pub fn get(&self, path: &str) -> Result<(u16, String)> {
-        let place = wait::until("where the relay answers HTTP", PATIENCE, || {
-            let log = self.log()?;
-            let place = log.split("listening on http://").nth(1);
-            Ok(place.and_then(|place| Some(place.split_once(' ')?.0.to_owned())))
-        })?;
-        let mut stream = TcpStream::connect(place)?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: relay\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (headers, body) = answer.split_once("\r\n\r\n").context(answer.clone())?;
-        let status = headers.split(' ').nth(1).context("no status")?;
-        Ok((status.parse()?, body.to_owned()))
+        monitor::get(&self.directory.path().join("relay.log"), path)
     }
 
     /// The value of a series, without the prefix that all have.
     pub fn metric(&self, series: &str) -> Result<f64> {
-        let (_, text) = self.get("/metrics")?;
-        let name = format!("dra_guest_relay_{series} ");
-        let line = text.lines().find_map(|line| line.strip_prefix(&name));
-        Ok(line
-            .with_context(|| format!("no {series} in {text}"))?
-            .parse()?)
+        monitor::metric(&self.directory.path().join("relay.log"), series)
     }
 
     pub fn wait_for_metric(&self, series: &str, least: f64) -> Result<()> {

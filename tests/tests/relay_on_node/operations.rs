@@ -11,19 +11,15 @@ use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
 use crate::door::Door;
-use crate::guest::report;
 use crate::node::Node;
-use crate::objects::VMS;
 use crate::{driver_rule, rules};
+use dra_guest_tests::cluster::VMS;
+use dra_guest_tests::relay::guest::report;
+use dra_guest_tests::relay::monitor::METRICS;
+use dra_guest_tests::relay::objects;
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
-const METRICS: &str = "--metrics-address=127.0.0.1:0";
 const PATIENCE: Duration = Duration::from_mins(1);
-
-pub fn all_rules() -> Vec<Value> {
-    let events = json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]});
-    [rules(), vec![driver_rule(), events]].concat()
-}
 
 /// The Events on a VM, as core/v1 has them, which `kubectl describe` reads.
 fn events_of(admin: &Client, vm: &str) -> Result<Vec<Value>> {
@@ -50,7 +46,7 @@ fn failed(claim: &str) -> Value {
 
 pub fn events(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
-    let account = ServiceAccount::create(admin, "relay-of", &all_rules())?;
+    let account = ServiceAccount::create(admin, "relay-of", &objects::rules())?;
     let node = Node::start(control, "node-of", &account, &["--log-format=json"])?;
     node.claim("nic-of")?;
     node.vm("vm-of", 5, &["nic-of"])?;
@@ -120,7 +116,7 @@ fn describe(control: &ControlPlane, vm: &str) -> Result<String> {
 
 pub fn wild_guest(control: &mut ControlPlane) -> Result<()> {
     let admin = control.admin();
-    let account = ServiceAccount::create(admin, "relay-og", &all_rules())?;
+    let account = ServiceAccount::create(admin, "relay-og", &objects::rules())?;
     let node = Node::start(control, "node-og", &account, &[METRICS])?;
     node.claim("nic-og")?;
     node.vm("vm-og", 5, &["nic-og"])?;
@@ -175,7 +171,11 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
         ensure!(status == 503, "{status} {words}");
         Ok((words == vms).then_some(()))
     })?;
-    ensure!(node.metric("failures_total{operation=\"watch\",reason=\"forbidden\"}")? >= 1.0);
+    // Its list may be answered after that of the pods.
+    node.wait_for_metric(
+        "failures_total{operation=\"watch\",reason=\"forbidden\"}",
+        1.0,
+    )?;
     let role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/relay-oi";
     let mut object = control.admin().get(role)?.object()?;
     object["rules"] = json!(rules());
@@ -187,8 +187,11 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
 
 /// A relay behind a door, with a guest whose report waits in it.
 fn held<'a>(control: &'a ControlPlane, letter: &str) -> Result<(Node<'a>, Door, String)> {
-    let account =
-        ServiceAccount::create(control.admin(), &format!("relay-{letter}"), &all_rules())?;
+    let account = ServiceAccount::create(
+        control.admin(),
+        &format!("relay-{letter}"),
+        &objects::rules(),
+    )?;
     let mut config = control.kubeconfig(User::Admin);
     let door = Door::before_server_of(&mut config)?;
     let name = format!("node-{letter}");

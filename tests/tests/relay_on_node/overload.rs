@@ -10,7 +10,7 @@ use dra_guest_tests::cluster::{Client, ControlPlane, ServiceAccount};
 use dra_guest_tests::wait;
 use serde_json::json;
 
-use crate::objects::CLAIMS;
+use dra_guest_tests::relay::objects::CLAIMS;
 
 const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 const LEVELS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";

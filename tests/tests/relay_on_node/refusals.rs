@@ -8,11 +8,11 @@ use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
 use crate::door::Door;
-use crate::guest::{failed, report};
 use crate::node::Node;
-use crate::objects::{self, DRIVER};
 use crate::overload::Overload;
 use crate::{account, driver_rule, rules};
+use dra_guest_tests::relay::guest::{failed, report};
+use dra_guest_tests::relay::objects::{self, DRIVER};
 
 fn cannot_be_written(problems: &Value) {
     let words = problems[0].as_str().unwrap_or_default();

@@ -5,10 +5,10 @@ use dra_guest_tests::cluster::ControlPlane;
 use serde_json::json;
 
 use crate::account;
-use crate::guest::{failed, report};
 use crate::node::Node;
-use crate::objects::{self, DRIVER};
 use crate::overload::Overload;
+use dra_guest_tests::relay::guest::{failed, report};
+use dra_guest_tests::relay::objects::{self, DRIVER};
 
 pub fn the_end_of_a_vm(control: &mut ControlPlane) -> Result<()> {
     let account = account(control, "relay-f")?;

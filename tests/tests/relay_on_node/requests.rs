@@ -9,8 +9,8 @@ use dra_guest_tests::wait;
 use serde_json::json;
 
 use crate::account;
-use crate::guest::{failed, report};
 use crate::node::Node;
+use dra_guest_tests::relay::guest::{failed, report};
 
 /// A fifth of the time in which a guest's task looks at all that it knows.
 const BEAT: Duration = Duration::from_millis(400);

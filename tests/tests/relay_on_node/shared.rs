@@ -8,8 +8,8 @@ use dra_guest_tests::cluster::ControlPlane;
 use serde_json::json;
 
 use crate::account;
-use crate::guest::{failed, report};
 use crate::node::Node;
+use dra_guest_tests::relay::guest::{failed, report};
 
 pub fn all_have_to_be_ready(control: &mut ControlPlane) -> Result<()> {
     let account = account(control, "relay-s")?;

@@ -6,11 +6,13 @@ mod interrupted;
 
 use std::fs;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::NODE;
 use dra_guest_tests::guest::{NIC_NODE, NIC_PCI_ADDRESS};
 use dra_guest_tests::suite::{self, Shared};
+use dra_guest_tests::wait;
 use dra_guest_tests::way::{NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress};
 use dra_guest_tests::way_on_node::{Arrival, DEVICE, DRIVER, WalkOnNode};
 use serde_json::{Value, json};
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             ("the_claim_says_what_the_guest_observed", condition),
             ("a_stopped_agent_is_lost_and_comes_back", stopped_agent),
             ("a_nic_that_goes_is_not_found_and_comes_back", lost_nic),
+            ("a_vm_that_ends_leaves_no_word_on_the_claim", ended_vm),
             ("the_driver_has_nothing_to_complain_of", driver),
             (
                 "an_interrupted_demo_leaves_nothing",
@@ -138,6 +141,18 @@ fn lost_nic(arrival: &mut Arrival) -> Result<()> {
     // It looks again by itself at what is not ready.
     guest.stdout_of("echo 1 >/sys/bus/pci/rescan")?;
     vm.wait_for(bed, "True", "Configured")?;
+    Ok(())
+}
+
+/// The pod may live on for a while, and the claim with it.
+fn ended_vm(arrival: &mut Arrival) -> Result<()> {
+    let Arrival { vm, bed, .. } = arrival;
+    vm.end(bed)?;
+    wait::until("no device has a status", Duration::from_mins(1), || {
+        let claim = vm.claim(bed)?;
+        Ok(claim["status"]["devices"].is_null().then_some(()))
+    })?;
+    assert!(vm.claim(bed)?["status"]["allocation"].is_object());
     Ok(())
 }
 

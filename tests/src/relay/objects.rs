@@ -3,49 +3,17 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::cluster::ControlPlane;
-use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-pub const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
-pub const VMS: &str = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances";
-pub const PODS: &str = "/api/v1/namespaces/default/pods";
-pub const DRIVER: &str = "sriov.example.com";
+use crate::cluster::ControlPlane;
+use crate::wait;
 
-/// Installs a kind of the group and name of KubeVirt's, with the fields that the relay reads.
-pub fn install_kubevirt(control: &ControlPlane) -> Result<()> {
-    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let status = json!({"type": "object", "properties": {
-        "phase": {"type": "string"}, "VSOCKCID": {"type": "integer", "format": "int32"},
-    }});
-    control
-        .admin()
-        .create(
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-            &json!({
-                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-                "metadata": {"name": "virtualmachineinstances.kubevirt.io"},
-                "spec": {
-                    "group": "kubevirt.io", "scope": "Namespaced",
-                    "names": {
-                        "kind": "VirtualMachineInstance", "plural": "virtualmachineinstances",
-                        "singular": "virtualmachineinstance",
-                    },
-                    "versions": [{
-                        "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
-                        "schema": {"openAPIV3Schema": {
-                            "type": "object", "properties": {"spec": any, "status": status},
-                        }},
-                    }],
-                },
-            }),
-        )?
-        .object()?;
-    wait::until("KubeVirt's kind is served", Duration::from_secs(30), || {
-        let served = control.admin().get(VMS)?.status == 200;
-        Ok(served.then_some(()))
-    })
-}
+/// Where claims of the namespace `default` are.
+pub const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+/// Where pods of the namespace `default` are.
+pub const PODS: &str = "/api/v1/namespaces/default/pods";
+/// The driver of all devices.
+pub const DRIVER: &str = "sriov.example.com";
 
 /// A claim with one device, which has the claim's name.
 pub fn claim(name: &str) -> Value {
@@ -67,6 +35,7 @@ pub fn allocation(claim: &str, node: &str) -> Value {
     }})
 }
 
+/// A VM that runs on a node; its status is not there yet.
 pub fn vm(name: &str, node: &str) -> Value {
     json!({
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
@@ -75,6 +44,7 @@ pub fn vm(name: &str, node: &str) -> Value {
     })
 }
 
+/// The virt-launcher pod of a VM with claims from templates.
 pub fn pod(name: &str, node: &str, vm_uid: &Value, claims: &[&str]) -> Value {
     let templates: Vec<Value> = claims
         .iter()
@@ -99,13 +69,20 @@ pub fn claim_statuses(claims: &[&str]) -> Vec<Value> {
 }
 
 /// Holds that a pod has not ended.
+///
+/// # Errors
+/// When it has.
 pub fn is_running(control: &ControlPlane, pod: &str) -> Result<()> {
     let pod = control.admin().get(&format!("{PODS}/{pod}"))?.object()?;
-    ensure!(pod["status"]["phase"] == "Running", "{pod}");
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    ensure!(phase == Some("Running"), "{pod}");
     Ok(())
 }
 
 /// Installs KubeVirt's configuration without feature gates, and gives its path.
+///
+/// # Errors
+/// When the API server refuses it.
 pub fn install_kubevirt_configuration(control: &ControlPlane) -> Result<String> {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let admin = control.admin();
@@ -135,4 +112,19 @@ pub fn install_kubevirt_configuration(control: &ControlPlane) -> Result<String> 
         Ok((admin.create(path, &object)?.status == 201).then_some(()))
     })?;
     Ok(format!("{path}/kubevirt"))
+}
+
+/// The rules that the relay needs, those for Events too.
+pub fn rules() -> Vec<Value> {
+    vec![
+        json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": ["kubevirt.io"], "resources": ["virtualmachineinstances"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]}),
+        json!({"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch"]}),
+        json!({
+            "apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/driver"],
+            "verbs": ["associated-node:patch"], "resourceNames": [DRIVER],
+        }),
+        json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}),
+    ]
 }
