@@ -15,7 +15,7 @@ use crate::netlink::Netlink;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
-use crate::plan::{self, Plan, Wanted};
+use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;
 use crate::report::DeviceStatus;
 use crate::roots::Roots;
@@ -131,6 +131,11 @@ pub async fn pass(
             .await
             .map_err(Ended::failed)?;
     }
+    if plan.steps().any(is_new_mac) {
+        // The managers know some interfaces by the MAC that they have.
+        let after = plan::plan(&wanted, &observation);
+        memory.hand_over(roots, &wanted, &observation, &after).await;
+    }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
@@ -174,6 +179,10 @@ fn add_words(message: &mut String, words: &str) {
         }
         message.push_str(words);
     }
+}
+
+fn is_new_mac(step: &Step) -> bool {
+    matches!(step.action, Action::SetMacAddress { .. })
 }
 
 /// The lock that keeps another pass from what this one is at. Where the file system gives none, as
