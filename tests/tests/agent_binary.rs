@@ -37,7 +37,7 @@ fn second_apply(directory: &Path) -> String {
     fs::read_to_string(directory.join("trace")).unwrap()
 }
 
-// google/guest-agent#610 (case 50).
+// GoogleCloudPlatform/guest-agent#610 (case 50).
 #[test]
 fn an_apply_with_nothing_to_do_asks_little_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -36,7 +36,8 @@ impl Reversal {
     }
 }
 
-/// Plans what takes back all that a ledger has. An interface that is gone took its changes with it.
+/// Plans what takes back all that a ledger has. An interface that is gone took its changes with it, but
+/// for rules and for routes that lead nowhere.
 pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
     let mut reversal = Reversal::default();
     let mut renames: Vec<(&Entry, &Interface, InterfaceName)> = Vec::new();
@@ -44,6 +45,10 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
     for entry in ledger.entries().rev() {
         let index = entry.first.interface;
         let Some(interface) = observation.interface(index) else {
+            if let Some(undo) = back::without_interface(entry, observation) {
+                reversal.undos.push(undo);
+                reversal.open.push(entry.thing.clone());
+            }
             continue;
         };
         match back(entry, interface, ledger, observation) {

@@ -141,7 +141,7 @@ fn what_fails_again_and_again_is_told_once() {
 }
 
 /// An image that is copied after the agent ran carries nothing of the machine that it ran on.
-// google/guest-agent#401 (case 39).
+// GoogleCloudPlatform/guest-agent#401 (case 39).
 #[test]
 fn nothing_is_written_but_below_run() {
     in_namespace(|| {

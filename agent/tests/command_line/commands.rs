@@ -109,7 +109,7 @@ fn a_missing_device_does_not_stop_the_others() {
     });
 }
 
-// google/guest-agent#482 (case 22).
+// GoogleCloudPlatform/guest-agent#482 (case 22).
 #[test]
 fn a_broken_entry_does_not_stop_the_others() {
     in_namespace(|| {
@@ -161,8 +161,8 @@ fn what_the_kernel_refuses_is_in_the_report_in_its_words() {
     });
 }
 
-// google/guest-agent#610 (case 50).
-// google/guest-agent#610 (case 50); talos#13932 (case 113).
+// GoogleCloudPlatform/guest-agent#610 (case 50).
+// GoogleCloudPlatform/guest-agent#610 (case 50); talos#13932 (case 113).
 #[test]
 fn a_second_apply_asks_the_kernel_for_no_change() {
     in_namespace(|| {

@@ -212,7 +212,7 @@ fn without_ipv6_the_rest_stands_and_stays() {
 }
 
 /// The kernel takes IPv6 away below 1280 bytes, sysctls and all.
-// google/guest-agent#613, talos@63bd62c9c (case 73).
+// GoogleCloudPlatform/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
 fn a_route_that_is_lost_comes_again() {
     in_namespace(|| {
@@ -291,6 +291,38 @@ fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
         assert_eq!(device["mtu"], 1400, "{device}");
         for key in ["routes", "rules"] {
             assert_eq!(device.get(key), None, "{device}");
+        }
+    });
+}
+
+/// The kernel takes the routes through an interface with it, and nothing else.
+// google/dranet#33, dranet#42 (case 112).
+#[test]
+fn revert_takes_rules_of_an_interface_that_is_gone() {
+    in_namespace(|| {
+        linked("eth0");
+        let before = ip("-4 route show table all") + &ip("rule show") + &ip("-6 rule show");
+        assert!(!before.contains("proto 218"));
+        let guest = guest(
+            &["192.0.2.5/24", "2001:db8::5/64"],
+            "source-routing = true
+             routes = [{to = \"203.0.115.0/24\", type = \"blackhole\"},
+                       {to = \"2001:db8:9::/48\", type = \"unreachable\"}]
+             rules = [{from = \"192.0.2.0/24\", table = 77, priority = 500}]",
+        );
+        apply(&guest);
+        ip("link del net1");
+        shows("rule show", &["from 192.0.2.0/24 lookup 77 proto 218"]);
+        shows("route show", &["blackhole 203.0.115.0/24"]);
+        let said = guest.agent("revert");
+        assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+        for list in [
+            "-4 route show table all",
+            "-6 route show table all",
+            "rule show",
+            "-6 rule show",
+        ] {
+            lacks(list, "proto 218");
         }
     });
 }

@@ -192,7 +192,7 @@ fn a_policy_is_read_again_on_sighup_and_a_broken_one_changes_nothing() {
     });
 }
 
-// google/guest-agent#179 (case 48).
+// GoogleCloudPlatform/guest-agent#179 (case 48).
 #[test]
 fn systemd_is_told_when_the_first_pass_is_over() {
     in_namespace(|| {

@@ -22,7 +22,7 @@ async fn hears(watch: &mut Watch, expected: impl Fn(Change) -> bool) -> bool {
     waited.await.is_ok_and(|heard| heard.is_ok())
 }
 
-// google/guest-agent#613, talos@63bd62c9c (case 73).
+// GoogleCloudPlatform/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
 fn every_kind_of_change_is_heard_with_its_interface() {
     in_namespace(|| {

@@ -9,6 +9,7 @@ use crate::apply::Undo;
 use crate::journal::{Entry, Ledger};
 use crate::observe::{Interface, Observation};
 use crate::plan::{Action, Step, Sysctl};
+use crate::routing::{Route, RouteKind};
 
 /// What becomes of one thing.
 pub(super) enum Back {
@@ -68,24 +69,38 @@ pub(super) fn back(
             undo_where(has)
         }
         Action::AddRoute { route } => {
-            // As the kernel has it: it may have given it a metric.
-            let mut routes = observation.routes.iter();
-            match routes.find(|other| other.is_own() && route.is_met_by(other)) {
-                Some(route) => {
-                    let route = route.clone();
-                    let step = Step {
-                        action: Action::AddRoute { route },
-                        ..first.clone()
-                    };
-                    Back::Undo(undo(&step, name))
-                }
-                None => Back::Already,
-            }
+            route_back(first, route, name, observation).map_or(Back::Already, Back::Undo)
         }
         Action::AddRule { rule } => undo_where(observation.rules.contains(rule)),
         // A route or rule of the agent's own was no part of what was before it.
         Action::RemoveRoute { .. } | Action::RemoveRule { .. } => Back::Already,
     }
+}
+
+/// What takes back what outlives its interface; none when it is not there any more.
+pub(super) fn without_interface(entry: &Entry, observation: &Observation) -> Option<Undo> {
+    let first = &entry.first;
+    match &first.action {
+        Action::AddRule { rule } if observation.rules.contains(rule) => {
+            Some(undo(first, &first.name))
+        }
+        Action::AddRoute { route } if route.kind != RouteKind::Unicast => {
+            route_back(first, route, &first.name, observation)
+        }
+        _ => None,
+    }
+}
+
+/// A route is taken back as the kernel has it, which may have given it a metric.
+fn route_back(first: &Step, route: &Route, name: &str, observation: &Observation) -> Option<Undo> {
+    let mut routes = observation.routes.iter();
+    let route = routes.find(|other| other.is_own() && route.is_met_by(other))?;
+    let route = route.clone();
+    let step = Step {
+        action: Action::AddRoute { route },
+        ..first.clone()
+    };
+    Some(undo(&step, name))
 }
 
 /// What becomes of something that an interface has one of.
