@@ -17,5 +17,6 @@ mod planning;
 mod revert;
 mod routing;
 mod service;
+mod status;
 mod staying;
 mod wish;

@@ -211,7 +211,6 @@ fn without_ipv6_the_rest_stands_and_stays() {
     });
 }
 
-/// The kernel takes IPv6 away below 1280 bytes, sysctls and all.
 // GoogleCloudPlatform/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
 fn a_route_that_is_lost_comes_again() {
@@ -226,72 +225,6 @@ fn a_route_that_is_lost_comes_again() {
         lacks("route show", "default");
         apply(&guest);
         shows("route show", &["default via 192.0.2.1 dev net1 proto 218"]);
-    });
-}
-
-// dranet `pkg/driver/hostdevice.go` (case 111).
-#[test]
-fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
-    in_namespace(|| {
-        linked("eth0");
-        let guest = guest(
-            &["192.0.2.5/24"],
-            "mtu = 1400
-             source-routing = true
-             routes = [{to = \"default\", via = \"192.0.2.1\", metric = 7},
-                       {to = \"203.0.113.0/24\", via = \"192.0.2.2\"},
-                       {to = \"2001:db8:9::/48\", type = \"unreachable\"}]",
-        );
-        ip("link set eth0 up");
-        ip("address add 192.0.2.5/24 dev eth0");
-        ip("route add 203.0.113.0/24 via 192.0.2.2 proto static");
-        ip("route add 203.0.114.0/24 via 192.0.2.2 proto static");
-        apply(&guest);
-        let status = guest.status().unwrap();
-        let device = &status["devices"][0];
-        assert_eq!(device["mtu"], 1400, "{device}");
-        let all = |key: &str, values: [&str; 2]| -> Vec<String> {
-            let list = device[key].as_array().unwrap().iter();
-            let mut words: Vec<String> = list
-                .map(|one| values.map(|value| one[value].to_string()).join(" "))
-                .collect();
-            words.sort();
-            words
-        };
-        // Of the main table and of its own. What another has made and was asked for is shown; what
-        // nobody asked for is not.
-        assert_eq!(
-            all("routes", ["destination", "protocol"]),
-            [
-                "\"0.0.0.0/0\" 218",
-                "\"0.0.0.0/0\" 218",
-                "\"192.0.2.0/24\" 218",
-                "\"2001:db8:9::/48\" 218",
-                "\"2001:db8:9::/48\" 218",
-                "\"203.0.113.0/24\" 218",
-                "\"203.0.113.0/24\" 4",
-            ]
-        );
-        assert_eq!(
-            all("rules", ["from", "priority"]),
-            ["\"192.0.2.5/32\" 10739"]
-        );
-        let shown = guest.agent("status").stdout;
-        assert!(shown.contains(", MTU 1400, 192.0.2.5/24"), "{shown}");
-        assert!(
-            shown.contains("route default via 192.0.2.1, metric 7"),
-            "{shown}"
-        );
-
-        // What has gone since is not shown, whatever was asked for.
-        guest.policy("");
-        apply(&guest);
-        let status = guest.status().unwrap();
-        let device = &status["devices"][0];
-        assert_eq!(device["mtu"], 1400, "{device}");
-        for key in ["routes", "rules"] {
-            assert_eq!(device.get(key), None, "{device}");
-        }
     });
 }
 
