@@ -11,7 +11,7 @@ use dra_guest_tests::programs::static_program;
 const BYTES: [(&str, u64); 3] = [
     ("dra-cdi-hook", 1_000_000),
     ("dra-guest-agent", 2_500_000),
-    ("dra-guest-relay", 5_900_000),
+    ("dra-guest-relay", 6_500_000),
 ];
 
 #[test]
