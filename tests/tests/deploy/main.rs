@@ -12,9 +12,9 @@
 mod bed;
 mod claim;
 mod daemon_set;
+mod doctor;
 mod guest;
 mod needed_rules;
-mod overlay;
 mod own_condition;
 mod rights;
 mod vm_mount;
@@ -64,6 +64,10 @@ fn main() -> ExitCode {
             (
                 "kubectl_shows_the_condition_in_a_column",
                 daemon_set::a_column,
+            ),
+            (
+                "doctor_finds_nothing_in_the_pod_of_a_relay_that_annotates",
+                doctor::in_the_pod,
             ),
             (
                 "the_policies_compile_without_a_warning",
