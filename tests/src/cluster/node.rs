@@ -118,7 +118,8 @@ impl Node {
         let mut command = Command::new("nsenter");
         command
             .arg(format!("--target={}", self.init))
-            .args(["--mount", "--"])
+            // Its own /proc, too.
+            .args(["--mount", "--pid", "--"])
             .arg(tool("ctr")?)
             .args(["--namespace=k8s.io", "tasks", "exec", "--exec-id=test"]);
         if let Some(user) = user {

@@ -56,7 +56,7 @@ pub(super) fn kustomization(
             )),
             Addition::GuestSocket(cid) => of_set.extend(guest_socket(*cid, guests)),
             Addition::LostAfter(seconds) => {
-                of_set.push(argument(format!("--lost-after={seconds}")))
+                of_set.push(argument(format!("--lost-after={seconds}")));
             }
         }
     }

@@ -66,10 +66,6 @@ fn main() -> ExitCode {
                 daemon_set::a_column,
             ),
             (
-                "doctor_finds_nothing_in_the_pod_of_a_relay_that_annotates",
-                doctor::in_the_pod,
-            ),
-            (
                 "the_policies_compile_without_a_warning",
                 own_condition::no_warning,
             ),
@@ -106,6 +102,11 @@ fn main() -> ExitCode {
                 rights::real_attempts,
             ),
             ("each_rule_is_needed", needed_rules::each_rule),
+            // The last one: the rights that it brings stay.
+            (
+                "doctor_finds_nothing_in_the_pod_of_a_relay_that_annotates",
+                doctor::in_the_pod,
+            ),
         ],
     )
 }
