@@ -22,8 +22,9 @@ use crate::monitoring::labels::AnnotationOutcome;
 use crate::monitoring::metrics;
 use crate::store::ClaimName;
 
-/// How often the files are looked at. They are written in place, below directories that come and go; a look
-/// costs tens of microseconds a claim, and no inotify instance of the node.
+/// How often the files are looked at. They are written in place, below directories that come and go. A look takes no
+/// inotify instance of the node, and 70 µs of processor time and 16 system calls a claim (250 claims with one file each,
+/// release build, virtual machine with two processors that did much else).
 const LOOK: Duration = Duration::from_secs(2);
 /// News come in bursts: what follows within this time is gone over together.
 const SETTLE: Duration = Duration::from_millis(100);
