@@ -53,7 +53,7 @@ pub struct Work {
     pub tasks: JoinSet<()>,
     /// The places, in words.
     pub listening: Vec<String>,
-    /// What a request that writes takes one of, so that the end can wait for those that are under way.
+    /// What a request that writes a claim or an annotation takes one of, so that the end can wait for those that are under way.
     pub permits: Option<Arc<Semaphore>>,
 }
 
@@ -125,7 +125,7 @@ async fn finish_requests(permits: &Semaphore) {
     let all = u32::try_from(serve_node::REQUESTS).unwrap_or(u32::MAX);
     if timeout(GRACE, permits.acquire_many(all)).await.is_err() {
         warn!(
-            "writes of claims that are under way have not ended in {} s: they are broken off",
+            "writes that are under way have not ended in {} s: they are broken off",
             GRACE.as_secs()
         );
     }

@@ -19,7 +19,8 @@ use crate::monitoring::readiness;
 use crate::roster::Roster;
 use crate::run::{Failure, Work};
 
-/// The most requests for claims that are under way at once: an API server that is slow has others to serve.
+/// The most requests for claims and annotations that are under way at once: an API server that is slow has others to
+/// serve.
 pub const REQUESTS: usize = 8;
 
 /// Starts it. The API server may be away still.
@@ -62,7 +63,13 @@ pub async fn start(
     }
     let annotations = annotate.map(|settings| {
         let heard = Arc::new(Heard::default());
-        let annotator = Annotator::start(client.clone(), &node, Arc::clone(&heard), settings);
+        let annotator = Annotator::start(
+            client.clone(),
+            &node,
+            Arc::clone(&heard),
+            settings,
+            Arc::clone(&permits),
+        );
         work.tasks.spawn(annotator.run());
         heard
     });

@@ -18,10 +18,13 @@ use super::files::{Files, Found};
 use super::heard::{Heard, Pod};
 use super::watches::Watches;
 use super::write::write;
+use crate::monitoring::labels::AnnotationOutcome;
+use crate::monitoring::metrics;
 use crate::store::ClaimName;
 
-/// How often the files are looked at. They are written in place, below directories that come and go; a look
-/// costs tens of microseconds a claim, and no inotify instance of the node.
+/// How often the files are looked at. They are written in place, below directories that come and go. A look takes no
+/// inotify instance of the node, and 70 µs of processor time and 16 system calls a claim (250 claims with one file each,
+/// release build, virtual machine with two processors that did much else).
 const LOOK: Duration = Duration::from_secs(2);
 /// News come in bursts: what follows within this time is gone over together.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -59,6 +62,9 @@ pub struct Annotator {
 /// Writes, and what is known of those that failed.
 struct Writer {
     client: Client,
+    /// So many of the relay's requests may be writes of annotations: claims are never kept from theirs.
+    share: Arc<Semaphore>,
+    /// Those of all requests that write, which the end of the relay waits for.
     permits: Arc<Semaphore>,
     tasks: JoinSet<(Pod, String, Result<(), String>)>,
     pods: HashMap<Name, State>,
@@ -78,15 +84,23 @@ struct State {
 }
 
 impl Annotator {
-    /// Begins to watch. `heard` is told of the node's pods by whoever watches these.
-    pub fn start(client: Client, node: &Name, heard: Arc<Heard>, settings: Settings) -> Self {
+    /// Begins to watch. `heard` is told of the node's pods by whoever watches these. A write takes one of `permits`; once
+    /// these are closed there are none any more.
+    pub fn start(
+        client: Client,
+        node: &Name,
+        heard: Arc<Heard>,
+        settings: Settings,
+        permits: Arc<Semaphore>,
+    ) -> Self {
         Self {
             watches: Watches::start(client.clone(), node, Arc::clone(&heard)),
             heard,
             files: settings.metadata.map(Files::below),
             writer: Writer {
                 client,
-                permits: Arc::new(Semaphore::new(WRITES)),
+                share: Arc::new(Semaphore::new(WRITES)),
+                permits,
                 tasks: JoinSet::new(),
                 pods: HashMap::new(),
             },
@@ -169,15 +183,18 @@ impl Annotator {
         self.writer
             .pods
             .retain(|uid, state| state.under_way || known.pods.contains_key(uid));
+        let mut waiting = 0;
         for pod in known.pods.values() {
             let Made { value, complaints } = make(pod, &known, &self.found);
             say(&mut self.said, pod, &value, complaints);
-            if let Ok(value) = value
-                && pod.current.as_ref() != Some(&value)
-            {
-                self.writer.begin(pod, value);
+            match value {
+                Ok(value) if pod.current.as_ref() == Some(&value) => continue,
+                Ok(value) => self.writer.begin(pod, value),
+                Err(_) => {}
             }
+            waiting += 1;
         }
+        metrics::annotations_waiting(waiting);
     }
 
     /// Takes the outcome of a write.
@@ -187,6 +204,7 @@ impl Annotator {
         match result {
             Ok(()) => {
                 state.failed = None;
+                metrics::annotation(AnnotationOutcome::Written);
                 info!(pod = %pod.name, namespace = %pod.namespace, bytes = value.len(), "annotated");
                 // The watch says so too, a little later. In the meantime it may have to be another one already.
                 self.heard.put(|known| {
@@ -197,6 +215,7 @@ impl Annotator {
                 });
             }
             Err(words) => {
+                metrics::annotation(AnnotationOutcome::Failed);
                 let again = state.failed.is_some();
                 let (mut pauses, _) = state.failed.take().unwrap_or_else(|| {
                     let pauses = ExponentialBuilder::default()
@@ -230,13 +249,24 @@ impl Writer {
             return;
         }
         state.under_way = true;
-        let (client, pod, permits) = (self.client.clone(), pod.clone(), Arc::clone(&self.permits));
+        let (client, pod) = (self.client.clone(), pod.clone());
+        let (share, permits) = (Arc::clone(&self.share), Arc::clone(&self.permits));
         self.tasks.spawn(async move {
             // Never closed.
-            let _permit = permits.acquire_owned().await;
-            let result = write(client, &pod, &value).await;
+            let _share = share.acquire_owned().await;
+            let result = match permits.acquire_owned().await {
+                Ok(_permit) => write(client, &pod, &value).await,
+                Err(_) => Err("the relay ends".to_owned()),
+            };
             (pod, value, result)
         });
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Whoever ends the relay waits for their permits.
+        self.tasks.detach_all();
     }
 }
 

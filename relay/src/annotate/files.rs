@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use crate::store::ClaimName;
 
 /// Upstream's name for the directory, below a driver's own.
-const METADATA: &str = "dra-device-metadata";
+pub const METADATA: &str = "dra-device-metadata";
 
 /// What the files of one claim say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

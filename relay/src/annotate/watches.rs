@@ -22,7 +22,9 @@ use tracing::{debug, warn};
 use super::heard::Heard;
 use crate::cluster::objects;
 use crate::cluster::refusal::Right;
-use crate::cluster::watch::words;
+use crate::cluster::watch::{reason, words};
+use crate::monitoring::labels::Operation;
+use crate::monitoring::metrics;
 use crate::store::ClaimName;
 
 type ClaimObject = Object<NotUsed, ClaimStatus>;
@@ -89,6 +91,7 @@ struct Trouble(Option<String>);
 
 impl Trouble {
     fn say(&mut self, what: &str, error: &watcher::Error, right: Right) {
+        metrics::failure(Operation::Watch, reason(error));
         let words = words(error, right);
         if self.0.as_ref() == Some(&words) {
             debug!("{what}: {words}");

@@ -11,6 +11,8 @@ use super::ANNOTATION;
 use super::heard::Pod;
 use crate::cluster::objects::{self, PodObject};
 use crate::cluster::refusal::{self, Right};
+use crate::monitoring::labels::{FailureReason, Operation};
+use crate::monitoring::metrics;
 
 /// The field manager that owns the annotation.
 pub const FIELD_MANAGER: &str = "dra-guest-relay-annotations";
@@ -35,13 +37,18 @@ pub async fn write(client: Client, pod: &Pod, value: &str) -> Result<(), String>
     let parameters = PatchParams::apply(FIELD_MANAGER);
     let patch = Patch::Apply(body);
     let asked = api.patch(pod.name.as_str(), &parameters, &patch);
+    metrics::request(Operation::Annotate);
     match timeout(ANSWER, asked).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) => Err(words(&error)),
-        Err(_) => Err(format!(
-            "the API server has not answered for {} s",
-            ANSWER.as_secs()
-        )),
+        Ok(Err(error)) => {
+            metrics::failure(Operation::Annotate, refusal::reason(&error));
+            Err(words(&error))
+        }
+        Err(_) => {
+            metrics::failure(Operation::Annotate, FailureReason::Timeout);
+            let seconds = ANSWER.as_secs();
+            Err(format!("the API server has not answered for {seconds} s"))
+        }
     }
 }
 

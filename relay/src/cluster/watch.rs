@@ -210,7 +210,8 @@ pub(crate) fn words(error: &watcher::Error, right: Right) -> String {
     }
 }
 
-fn reason(error: &watcher::Error) -> FailureReason {
+/// Why a watch failed, as metrics have it.
+pub(crate) fn reason(error: &watcher::Error) -> FailureReason {
     match error {
         watcher::Error::InitialListFailed(error)
         | watcher::Error::WatchStartFailed(error)

@@ -20,7 +20,7 @@ Look for what would keep a relay on this node from working, and say what to do
 
 Doctor asks the API server who it is and what it may do there, and the node for its vsock. It writes nothing: the one write
 that it tries is a dry run. Run it where the relay runs, as who the relay is:
-  kubectl -n NAMESPACE exec POD -- dra-guest-relay doctor",
+  kubectl -n dra-guest exec POD -- /dra-guest-relay doctor",
     after_help = "Exit codes: 0 no findings, 1 findings, 2 wrong usage or configuration."
 )]
 pub struct DoctorArguments {
@@ -39,6 +39,14 @@ pub struct DoctorArguments {
     /// As for the relay: where a guest connects whose vsock is not the kernel's; AF_VSOCK is not looked at then
     #[arg(long = "guest-socket", value_name = "SOCKET")]
     pub guest_sockets: Vec<GuestSocket>,
+
+    /// As for the relay: look at what annotating pods takes, too
+    #[arg(long)]
+    pub annotate_pods: bool,
+
+    /// As for the relay: the kubelet's directory of plugins, and whether the drivers' metadata below can be read
+    #[arg(long, value_name = "DIR", requires = "annotate_pods")]
+    pub metadata_dir: Option<PathBuf>,
 
     /// Print JSON: {version, node, findings, checks: [{name, verdict, message, advice}]}
     #[arg(long)]

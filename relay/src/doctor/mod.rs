@@ -1,7 +1,8 @@
 //! `dra-guest-relay doctor`: what would keep a relay on this node from working, and what to do about it.
 //!
 //! It looks at the node ([`vsock`]) and asks the API server: which one it is and who we are ([`api_server`]), for KubeVirt
-//! and the node's VMs ([`kubevirt`]), for a dry run of a write ([`claims`]), and for each right ([`rights`]).
+//! and the node's VMs ([`kubevirt`]), for a dry run of a write ([`claims`]), and for each right ([`rights`]). For a relay that annotates
+//! pods it looks at the drivers' files too ([`metadata`]).
 
 pub mod api_server;
 pub mod arguments;
@@ -9,6 +10,7 @@ pub mod ask;
 pub mod claims;
 pub mod examination;
 pub mod kubevirt;
+pub mod metadata;
 pub mod rights;
 pub mod vsock;
 
@@ -43,8 +45,14 @@ pub async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     } else {
         vsock::examine_sockets(root, &arguments.guest_sockets, &mut examination);
     }
+    if let Some(directory) = &arguments.metadata_dir {
+        metadata::examine(directory, &mut examination);
+    }
     let drivers = arguments.drivers.iter().map(Name::to_string).collect();
-    examine_cluster(&client, arguments.node_name, drivers, &mut examination).await;
+    let is_reached = examine_cluster(&client, arguments.node_name, drivers, &mut examination).await;
+    if arguments.annotate_pods && is_reached {
+        rights::examine_annotations(&client, &mut examination).await;
+    }
 
     let text = if arguments.json {
         let json = serde_json::to_string_pretty(&examination).map_err(Failure::other)?;
@@ -62,14 +70,15 @@ pub async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Whether the API server answers.
 async fn examine_cluster(
     client: &Client,
     node: Option<Name>,
     mut drivers: BTreeSet<String>,
     examination: &mut Examination,
-) {
+) -> bool {
     let Some(server) = api_server::examine(client, examination).await else {
-        return;
+        return false;
     };
     if let (Some(asked), Some(of_token)) = (&node, &server.node_of_token)
         && asked.as_str() != of_token
@@ -85,4 +94,5 @@ async fn examine_cluster(
     examination.node = node;
     drivers.extend(claims::examine(client, &of_node.claims, examination).await);
     rights::examine(client, &drivers, server.asks_for_drivers, examination).await;
+    true
 }

@@ -66,6 +66,36 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
+/// Those that annotating pods takes beside them: docs/annotation.md has the same table.
+pub const RULES_TO_ANNOTATE: &[Rule] = &[
+    Rule {
+        group: "",
+        resource: "pods",
+        verbs: &["patch"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "resource.k8s.io",
+        resource: "resourceclaims",
+        verbs: &["list", "watch"],
+        of_drivers: false,
+    },
+    Rule {
+        group: "resource.k8s.io",
+        resource: "resourceslices",
+        verbs: &["list", "watch"],
+        of_drivers: false,
+    },
+];
+
+/// Asks the API server about each rule for annotations.
+pub async fn examine_annotations(client: &Client, examination: &mut Examination) {
+    for rule in RULES_TO_ANNOTATE {
+        rule.examine(client, None, "pods are not annotated", examination)
+            .await;
+    }
+}
+
 /// Asks the API server about each rule. `asks_for_drivers`: whether it knows the rule for drivers at all.
 pub async fn examine(
     client: &Client,
@@ -74,8 +104,13 @@ pub async fn examine(
     examination: &mut Examination,
 ) {
     for rule in RULES {
+        let consequence = if rule.group == "events.k8s.io" {
+            "no Events are sent; claims are written all the same"
+        } else {
+            "claims are not written"
+        };
         if !rule.of_drivers {
-            rule.examine(client, None, examination).await;
+            rule.examine(client, None, consequence, examination).await;
         } else if !asks_for_drivers {
             examination.ok(
                 CHECK,
@@ -86,17 +121,25 @@ pub async fn examine(
                 ),
             );
         } else if drivers.is_empty() {
-            rule.examine(client, None, examination).await;
+            rule.examine(client, None, consequence, examination).await;
         } else {
             for driver in drivers {
-                rule.examine(client, Some(driver), examination).await;
+                rule.examine(client, Some(driver), consequence, examination)
+                    .await;
             }
         }
     }
 }
 
 impl Rule {
-    async fn examine(self, client: &Client, name: Option<&str>, examination: &mut Examination) {
+    /// `consequence`: what does not work without it.
+    async fn examine(
+        self,
+        client: &Client,
+        name: Option<&str>,
+        consequence: &str,
+        examination: &mut Examination,
+    ) {
         let mut missing = Vec::new();
         for &verb in self.verbs {
             match self.is_allowed(client, verb, name).await {
@@ -126,11 +169,6 @@ impl Rule {
             );
             return;
         }
-        let consequence = if self.group == "events.k8s.io" {
-            "no Events are sent; claims are written all the same"
-        } else {
-            "claims are not written"
-        };
         examination.finding(
             CHECK,
             format!(
@@ -190,11 +228,16 @@ impl Rule {
 mod tests {
     use super::*;
 
-    /// The table that operators read is the one that is asked about.
+    /// The tables that operators read are those that are asked about.
     #[test]
     fn the_documentation_has_these_rules() {
-        let text = include_str!("../../../docs/relay.md");
-        for rule in RULES {
+        expect("relay.md", include_str!("../../../docs/relay.md"), RULES);
+        let text = include_str!("../../../docs/annotation.md");
+        expect("annotation.md", text, RULES_TO_ANNOTATE);
+    }
+
+    fn expect(name: &str, text: &str, rules: &[Rule]) {
+        for rule in rules {
             let verbs: Vec<String> = rule.verbs.iter().map(|verb| format!("`{verb}`")).collect();
             let group = if rule.group.is_empty() {
                 "\"\""
@@ -211,7 +254,7 @@ mod tests {
                 rule.resource,
                 verbs.join(", ")
             );
-            assert!(text.contains(&row), "docs/relay.md lacks {row}");
+            assert!(text.contains(&row), "docs/{name} lacks {row}");
         }
     }
 }

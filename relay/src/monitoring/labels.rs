@@ -63,10 +63,12 @@ label! {
         Read = "read",
         /// A claim was written.
         Apply = "apply",
-        /// Pods or VMs were listed or watched.
+        /// Objects were listed or watched.
         Watch = "watch",
         /// An Event was sent.
         Event = "event",
+        /// A pod was annotated.
+        Annotate = "annotate",
     }
 }
 
@@ -130,6 +132,16 @@ label! {
         FirstLine = "first_line",
         /// It is not of the protocol.
         Protocol = "protocol",
+    }
+}
+
+label! {
+    /// What came of a write of a pod's annotation.
+    AnnotationOutcome {
+        /// The pod has it.
+        Written = "written",
+        /// It is tried again.
+        Failed = "failed",
     }
 }
 

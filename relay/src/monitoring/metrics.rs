@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
 
-use super::labels::{ApplyOutcome, Bound, EventOutcome, FailureReason, Operation, ReportOutcome};
+use super::labels::{
+    AnnotationOutcome, ApplyOutcome, Bound, EventOutcome, FailureReason, Operation, ReportOutcome,
+};
 use super::registry::Metrics;
 use super::unsent::{self, Unsent};
 
@@ -86,6 +88,21 @@ pub fn event(outcome: EventOutcome) {
         .events
         .get_or_create(&[("outcome", outcome.as_str())])
         .inc();
+}
+
+/// What came of a write of a pod's annotation.
+pub fn annotation(outcome: AnnotationOutcome) {
+    METRICS
+        .annotations
+        .get_or_create(&[("outcome", outcome.as_str())])
+        .inc();
+}
+
+/// So many pods do not have the annotation that they have to have.
+pub fn annotations_waiting(pods: usize) {
+    METRICS
+        .annotations_waiting
+        .set(i64::try_from(pods).unwrap_or(i64::MAX));
 }
 
 /// One more in a gauge for as long as this is kept.

@@ -8,7 +8,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ApplyOutcome, Bound, EventOutcome, FailureReason, Operation, ReportOutcome};
+use super::labels::{
+    AnnotationOutcome, ApplyOutcome, Bound, EventOutcome, FailureReason, Operation, ReportOutcome,
+};
 
 type Label = (&'static str, &'static str);
 pub(super) type Counters<const N: usize> = Family<[Label; N], Counter>;
@@ -30,6 +32,8 @@ pub(super) struct Metrics {
     pub(super) connections: Counter,
     pub(super) strangers: Counter,
     pub(super) events: Counters<1>,
+    pub(super) annotations: Counters<1>,
+    pub(super) annotations_waiting: Gauge,
     pub(super) guests_known: Gauge,
     pub(super) guests_connected: Gauge,
     pub(super) guests_silent: Gauge,
@@ -51,6 +55,8 @@ impl Metrics {
             connections: Counter::default(),
             strangers: Counter::default(),
             events: Family::default(),
+            annotations: Family::default(),
+            annotations_waiting: Gauge::default(),
             guests_known: Gauge::default(),
             guests_connected: Gauge::default(),
             guests_silent: Gauge::default(),
@@ -112,6 +118,16 @@ impl Metrics {
             self.events.clone(),
         );
         registry.register(
+            "annotations",
+            "Writes of pods' annotations, by what came of them",
+            self.annotations.clone(),
+        );
+        registry.register(
+            "annotations_waiting",
+            "Pods whose annotation is not what it has to be yet",
+            self.annotations_waiting.clone(),
+        );
+        registry.register(
             "guests_known",
             "Guests that may report",
             self.guests_known.clone(),
@@ -156,6 +172,9 @@ impl Metrics {
         for outcome in EventOutcome::ALL {
             begin(&self.events, [("outcome", outcome.as_str())]);
         }
+        for outcome in AnnotationOutcome::ALL {
+            begin(&self.annotations, [("outcome", outcome.as_str())]);
+        }
         for bound in Bound::ALL {
             begin(&self.lines_refused, [("bound", bound.as_str())]);
         }
@@ -168,8 +187,10 @@ impl Metrics {
                 }
             }
         }
-        for operation in [Operation::Read, Operation::Apply, Operation::Event] {
-            begin(&self.requests, [("operation", operation.as_str())]);
+        for operation in Operation::ALL {
+            if *operation != Operation::Watch {
+                begin(&self.requests, [("operation", operation.as_str())]);
+            }
         }
     }
 }

@@ -110,6 +110,25 @@ impl Node {
         Ok(())
     }
 
+    /// A command that runs a program in a container, as `user` where that is not the container's own.
+    ///
+    /// # Errors
+    /// When containerd's tools are not there.
+    pub fn exec(&self, container: &str, user: Option<&str>) -> Result<Command> {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--target={}", self.init))
+            // Its own /proc, too.
+            .args(["--mount", "--pid", "--"])
+            .arg(tool("ctr")?)
+            .args(["--namespace=k8s.io", "tasks", "exec", "--exec-id=test"]);
+        if let Some(user) = user {
+            command.arg(format!("--user={user}"));
+        }
+        command.arg(container);
+        Ok(command)
+    }
+
     /// Reads a file of the node, by its path there: on a mount that the machine does not see, perhaps.
     ///
     /// # Errors

@@ -13,10 +13,7 @@ use crate::programs::{static_program, workspace};
 pub const RELAY_IMAGE: &str = "dra-guest.example.com/dra-guest-relay:test";
 
 /// Writes an archive of it that containerd imports.
-///
-/// # Errors
-/// When the relay or its image does not build.
-pub fn write(archive: &Path) -> Result<()> {
+pub(super) fn write(archive: &Path) -> Result<()> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-image-")
         .tempdir()?;

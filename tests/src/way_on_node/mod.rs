@@ -1,5 +1,5 @@
 //! The whole way on a node of Kubernetes: a claim that the scheduler allocates, a driver on upstream's
-//! library, the pod's own emptyDir as a real guest's VM mount, and the relay as a pod of the node.
+//! library, the pod's own emptyDir as a real guest's VM mount, and the relay as `deploy/` installs it.
 //!
 //! The part of KubeVirt is played: its kind of VMs, a VM and the pod that its controller would make for
 //! it, and the guest under QEMU, which on a cluster runs in that pod and here beside it.

@@ -1,139 +1,94 @@
-//! The relay as a component of the node: a pod with a service account that has the least rules, reached by
-//! guests at the sockets of their vhost-device-vsock.
+//! The relay as an operator installs it, and what it tells of a VM; guests reach it at the sockets of their
+//! vhost-device-vsock.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
-use device_attributes::report::PORT;
+use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::bed::{Bed, DRIVER, PATIENCE};
-use crate::cluster::{IMAGE, ServiceAccount};
+use super::vm::Vm;
+use crate::cluster::{Addition, Deployment};
+use crate::command::stdout_of;
 use crate::guest::GUEST_CID;
-use crate::programs::static_program;
 use crate::wait;
 
-const PODS: &str = "/api/v1/namespaces/default/pods";
-/// The pod, its service account and its role.
-const NAME: &str = "dra-guest-relay";
-/// Where the pod has the directory of the guests' sockets.
-const SOCKETS: &str = "/run/dra-guest";
+/// What `kubectl` is asked for the Events that the relay has made.
+pub(super) const EVENTS: [&str; 4] = [
+    "get",
+    "events",
+    "--field-selector=reportingComponent=dra-guest-relay",
+    "--sort-by=.metadata.creationTimestamp",
+];
 
-/// A relay in its pod. The pod goes with the cluster.
+/// The policy that holds the relay's account to its own condition.
+const OWN_CONDITION: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/dra-guest-relay-own-condition";
+
+/// A relay in its pod, and the policies beside it. They go with the cluster.
 #[derive(Debug)]
 pub struct Relay {
-    sockets: TempDir,
+    deployment: Deployment,
+    /// What `kubectl apply` said, a line for each object.
+    pub applied: String,
 }
 
 impl Relay {
-    /// Creates account, role and pod, and waits until the relay listens. A guest that says nothing for
-    /// `lost_after` seconds is lost.
+    /// Installs `deploy/`, and waits until the kubelet finds the relay ready and the policy for VMs' pods is at work. A
+    /// guest that says nothing for `lost_after` seconds is lost.
     ///
     /// # Errors
-    /// When the API server refuses one, or the relay does not listen.
-    pub fn start(bed: &Bed, lost_after: u32) -> Result<Self> {
-        let relay = Self {
-            // Short paths: a socket's may have 107 bytes.
-            sockets: tempfile::Builder::new()
-                .prefix("dra-guest-relay-")
-                .tempdir_in("/tmp")?,
-        };
-        ServiceAccount::create(bed.cluster.admin(), NAME, &rules())?;
-        let program = static_program("dra-guest-relay")?;
-        let pod = pod(&program, relay.sockets.path(), bed, lost_after);
-        bed.cluster.admin().create(PODS, &pod)?.object()?;
-        let listens = relay.sockets.path().join(format!("vsock_{PORT}"));
-        wait::until("the relay listens", PATIENCE, || {
-            let pod = bed.get(&format!("{PODS}/{NAME}"))?;
-            let phase = pod.pointer("/status/phase").and_then(Value::as_str);
-            if matches!(phase, Some("Failed" | "Succeeded")) {
-                bail!("it has ended: {}", pod.pointer("/status").unwrap_or(&pod));
-            }
-            Ok(listens.exists().then_some(()))
-        })
-        .with_context(|| {
-            let logs = bed.cluster.control().logs().join("pods");
-            format!("the relay's own words are below {}", logs.display())
+    /// When one of it does not come to be so.
+    pub fn install(bed: &Bed, lost_after: u32) -> Result<Self> {
+        let mut deployment = Deployment::prepare(&bed.cluster, &[DRIVER])?;
+        let additions = [
+            Addition::GuestSocket(GUEST_CID),
+            Addition::LostAfter(lost_after),
+        ];
+        let applied = deployment.install(&bed.cluster, &additions)?;
+        // The API server compiles it some time after it was installed.
+        wait::until("the policy gives pods the VM mount", PATIENCE, || {
+            Ok(Vm::would_get_the_mount(bed)?.then_some(()))
         })?;
-        Ok(relay)
+        wait::until("the policy for the relay is compiled", PATIENCE, || {
+            let policy = bed.get(OWN_CONDITION)?;
+            let generation = policy.pointer("/metadata/generation");
+            let is_compiled = policy.pointer("/status/observedGeneration") == generation;
+            let warnings = policy.pointer("/status/typeChecking/expressionWarnings");
+            ensure!(warnings.is_none(), "it has warnings: {policy}");
+            Ok(is_compiled.then_some(()))
+        })?;
+        Ok(Self {
+            deployment,
+            applied,
+        })
     }
 
     /// The UNIX sockets of the guest's vsock: port N arrives at `PATH_N`.
     pub fn vsock(&self) -> PathBuf {
-        self.sockets.path().join("vsock")
+        self.deployment.guest(GUEST_CID)
     }
-}
 
-/// The rules of a relay on this node, and no more.
-fn rules() -> [Value; 5] {
-    let rule = |group: &str, resource: &str, verbs: &[&str]| {
-        json!({
-            "apiGroups": [group], "resources": [resource], "verbs": verbs,
-        })
-    };
-    let mut driver = rule(
-        "resource.k8s.io",
-        "resourceclaims/driver",
-        &["associated-node:patch"],
-    );
-    if let Some(fields) = driver.as_object_mut() {
-        fields.insert("resourceNames".to_owned(), json!([DRIVER]));
+    /// Waits for the Event that says that the VM's device is ready, and gives the Events as `kubectl` shows them.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn events(&self, bed: &Bed) -> Result<String> {
+        let path = "/api/v1/namespaces/default/events";
+        wait::until("the Event on the VM", PATIENCE, || {
+            let list = bed.get(path)?;
+            let mut events = list
+                .pointer("/items")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            let found = events.any(|event| {
+                event.pointer("/involvedObject/kind") == Some(&json!("VirtualMachineInstance"))
+                    && event.get("reason") == Some(&json!("Configured"))
+            });
+            Ok(found.then_some(()))
+        })?;
+        let shown = stdout_of(bed.cluster.kubectl()?.args(EVENTS))?;
+        ensure!(shown.contains("Configured"), "kubectl shows: {shown}");
+        Ok(shown)
     }
-    [
-        rule("", "pods", &["list", "watch"]),
-        rule("kubevirt.io", "virtualmachineinstances", &["list", "watch"]),
-        rule("resource.k8s.io", "resourceclaims", &["get"]),
-        rule("resource.k8s.io", "resourceclaims/status", &["patch"]),
-        driver,
-    ]
-}
-
-/// Program and sockets are the machine's; the token is the kubelet's, bound to this pod and so to its node.
-fn pod(program: &Path, sockets: &Path, bed: &Bed, lost_after: u32) -> Value {
-    let server = bed.cluster.control().port().to_string();
-    json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": NAME, "labels": {"app": NAME}},
-        "spec": {
-            "hostNetwork": true,
-            "serviceAccountName": NAME,
-            "restartPolicy": "Never",
-            "containers": [{
-                "name": "relay", "image": IMAGE, "imagePullPolicy": "Never",
-                "command": ["/usr/local/bin/dra-guest-relay"],
-                "args": [
-                    "--node-name=$(NODE_NAME)",
-                    format!("--guest-socket=cid={GUEST_CID},socket={SOCKETS}/vsock"),
-                    format!("--lost-after={lost_after}"),
-                ],
-                "env": [
-                    {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-                    // There is no service network: the API server itself.
-                    {"name": "KUBERNETES_SERVICE_HOST", "value": "127.0.0.1"},
-                    {"name": "KUBERNETES_SERVICE_PORT", "value": server},
-                ],
-                "volumeMounts": [
-                    {"name": "program", "mountPath": "/usr/local/bin/dra-guest-relay", "readOnly": true},
-                    {"name": "sockets", "mountPath": SOCKETS},
-                    {
-                        "name": "account", "readOnly": true,
-                        "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount",
-                    },
-                ],
-            }],
-            "volumes": [
-                {"name": "program", "hostPath": {"path": program, "type": "File"}},
-                {"name": "sockets", "hostPath": {"path": sockets, "type": "Directory"}},
-                {"name": "account", "projected": {"sources": [
-                    {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
-                    {"configMap": {
-                        "name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}],
-                    }},
-                    {"downwardAPI": {"items": [
-                        {"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}},
-                    ]}},
-                ]}},
-            ],
-        },
-    })
 }

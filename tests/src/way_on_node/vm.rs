@@ -14,8 +14,13 @@ use crate::way::VM_MOUNT;
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
 const NAME: &str = "vm";
-/// The name of the volume that the guest shares, and of the container's mount of it.
-const VOLUME: &str = "device-attributes";
+/// The volume that the policy gives the pod, and that the guest shares.
+const VOLUME: &str = "dra-guest-vm-mount";
+/// The VM's own name for it, the guest's tag.
+const FILE_SYSTEM: &str = "device-attributes";
+
+/// By this the policy knows the pod of a VM that wants the directory; KubeVirt copies it from the VM.
+const VM_MOUNT_LABEL: &str = "dra-guest/vm-mount";
 
 /// A VM whose pod runs on the node.
 #[derive(Debug)]
@@ -76,6 +81,19 @@ impl Vm {
         let path = format!("{VMS}/{NAME}");
         bed.cluster.admin().delete(&path)?.object()?;
         Ok(())
+    }
+
+    /// Whether a pod of the VM that is created now gets the directory that the hook writes into.
+    ///
+    /// # Errors
+    /// When the API server would refuse the pod.
+    pub fn would_get_the_mount(bed: &Bed) -> Result<bool> {
+        let path = format!("{PODS}?dryRun=All");
+        let pod = launcher(&json!("00000000-0000-0000-0000-000000000000"));
+        let pod = bed.cluster.admin().create(&path, &pod)?.object()?;
+        let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+        let mut volumes = volumes.into_iter().flatten();
+        Ok(volumes.any(|volume| volume.get("name") == Some(&json!(VOLUME))))
     }
 
     /// The pod's emptyDir, as the machine sees it: no mount, but a directory of the kubelet's.
@@ -148,14 +166,15 @@ impl Vm {
 fn object() -> Value {
     json!({
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
-        "metadata": {"name": NAME, "labels": {"kubevirt.io/nodeName": NODE}},
+        "metadata": {"name": NAME, "labels": {"kubevirt.io/nodeName": NODE, VM_MOUNT_LABEL: "true"}},
         "spec": {
             "domain": {"devices": {
                 "autoattachVSOCK": true,
                 "hostDevices": [{"name": "vf", "claimName": "nic", "requestName": "vf"}],
-                "filesystems": [{"name": VOLUME, "virtiofs": {}}],
+                "filesystems": [{"name": FILE_SYSTEM, "virtiofs": {}}],
             }},
             "resourceClaims": [{"name": "nic", "resourceClaimTemplateName": "vm-nic"}],
+            "volumes": [{"name": FILE_SYSTEM, "containerPath": {"path": VM_MOUNT, "readOnly": true}}],
         },
     })
 }
@@ -167,7 +186,7 @@ fn launcher(vm_uid: &Value) -> Value {
             "generateName": format!("virt-launcher-{NAME}-"),
             "labels": {
                 "kubevirt.io": "virt-launcher", "kubevirt.io/created-by": vm_uid,
-                "vm.kubevirt.io/name": NAME,
+                "vm.kubevirt.io/name": NAME, VM_MOUNT_LABEL: "true",
             },
         },
         "spec": {
@@ -179,9 +198,7 @@ fn launcher(vm_uid: &Value) -> Value {
             "containers": [{
                 "name": "compute", "image": IMAGE, "imagePullPolicy": "Never",
                 "resources": {"claims": [{"name": "nic", "request": "vf"}]},
-                "volumeMounts": [{"name": VOLUME, "mountPath": VM_MOUNT}],
             }],
-            "volumes": [{"name": VOLUME, "emptyDir": {}}],
         },
     })
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value;
 
 use super::bed::{Bed, DRIVER};
-use super::relay::Relay;
+use super::relay::{EVENTS, Relay};
 use super::vm::Vm;
 use crate::cluster::{Cluster, NODE};
 use crate::command::stdout_of;
@@ -59,6 +59,8 @@ pub struct Arrival {
     pub guest_state: String,
     /// The guest's NICs, as its kernel shows them.
     pub nics: Vec<NicFacts>,
+    /// The relay's Events, as `kubectl` shows them.
+    pub events: String,
     /// The claim before the guest started.
     pub claim_before: Value,
     /// The condition after the agent's report.
@@ -108,12 +110,13 @@ impl WalkOnNode {
                 ))
             },
         )?;
-        let relay = progress.step("start the relay as a pod of the node", || {
-            let relay = Relay::start(&bed, self.lost_after)?;
-            Ok((
-                relay,
-                "it listens, with the token of its own service account",
-            ))
+        let relay = progress.step("kubectl apply -k deploy: relay, rights, policies", || {
+            let relay = Relay::install(&bed, self.lost_after)?;
+            let outcome = format!(
+                "{} objects; the relay's pod is ready, and both policies are compiled",
+                relay.applied.lines().count()
+            );
+            Ok((relay, outcome))
         })?;
         let (vm, document) = progress.step("create the VM with a claim, and its pod", || {
             let vm = Vm::start(&bed)?;
@@ -125,7 +128,7 @@ impl WalkOnNode {
                 )
             })?;
             let outcome = format!(
-                "{} runs; the hook wrote device-attributes.json, {} bytes, into its emptyDir",
+                "{} runs; the hook wrote device-attributes.json, {} bytes, into the emptyDir that the policy gave it",
                 vm.pod,
                 document.len()
             );
@@ -156,6 +159,8 @@ impl WalkOnNode {
             Ok((condition, "dra-guest/Ready is True, Configured"))
         })?;
         show_claim(progress, &bed, &vm)?;
+        let events = relay.events(&bed)?;
+        progress.shown(&format!("kubectl {}", EVENTS.join(" ")), &events);
         let nics = progress.step("look at the NICs from inside the guest", || {
             let nics = NicFacts::of_guest(&mut guest)?;
             let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
@@ -169,6 +174,7 @@ impl WalkOnNode {
             document,
             guest_state,
             nics,
+            events,
             claim_before,
             condition,
             _image: image,

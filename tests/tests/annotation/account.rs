@@ -3,9 +3,8 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::cluster::{Client, Cluster};
+use dra_guest_tests::cluster::{Client, Cluster, shipped};
 use dra_guest_tests::command::stdout_of;
-use dra_guest_tests::programs::workspace;
 use serde_json::{Value, json};
 
 use crate::PODS;
@@ -75,15 +74,10 @@ pub fn token(admin: &Client, node: Option<&str>) -> Result<String> {
 /// Deploys `deploy/base` with the component, all but the `DaemonSet`, which is handed back: the test starts the relay.
 pub fn deploy(cluster: &Cluster) -> Result<Value> {
     let directory = tempfile::tempdir()?;
-    // Kustomize takes no absolute paths.
-    let up = "../".repeat(directory.path().components().count() - 1);
-    let place = |name: &str| -> Result<String> {
-        let path = workspace().join("deploy").join(name);
-        Ok(format!("{up}{}", path.strip_prefix("/")?.display()))
-    };
+    let place = |part| shipped(directory.path(), part);
     let kustomization = json!({
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
-        "resources": [place("base")?], "components": [place("annotation")?],
+        "resources": [place("base")], "components": [place("annotation")],
     });
     let file = directory.path().join("kustomization.yaml");
     fs::write(file, kustomization.to_string())?;

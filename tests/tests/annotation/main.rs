@@ -273,6 +273,10 @@ fn an_update(bed: &mut Bed) -> Result<()> {
     })?;
     bed.driver.check()?;
     assert!(text.contains("192.0.2.77/24"), "{text}");
+    // The other pod's may come a look later.
+    bed.annotation(OTHER, |document| {
+        document["devices"][0]["claim"]["generation"] == 2
+    })?;
     bed.wait_for_file(VM, &text)?;
     // What does not change is not written again: the next looks at the files find nothing to do.
     let writes = || bed.log().matches("annotated").count();

@@ -1,38 +1,42 @@
 //! A cluster with a driver that asks for the hook, and what `deploy/` installs.
 
 use std::fs;
-use std::os::unix::fs::chown;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::cluster::{self, Client, Cluster, NODE, VMS};
+use dra_guest_tests::cluster::deployment::{self, RELAYS};
+use dra_guest_tests::cluster::{self, Addition, Client, Cluster, Deployment, NODE, VMS};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::process::Process;
 use dra_guest_tests::programs::{static_program, workspace};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::overlay::{self, Variant};
-
 pub const DRIVER: &str = "sriov.example.com";
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 pub const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
-pub const DAEMON_SET: &str = "/apis/apps/v1/namespaces/dra-guest/daemonsets/dra-guest-relay";
-const RELAYS: &str = "/api/v1/namespaces/dra-guest/pods";
-/// The relay's user and group.
-const RELAY_ID: u32 = 65_532;
+/// The CID of the guest.
+pub const CID: u32 = 5;
+/// What is installed beside `deploy/`: nothing.
+pub const SHIPPED: &[Addition] = &[];
+/// The seccomp profile of other pods.
+pub const RUNTIMES_PROFILE: &[Addition] = &[Addition::RuntimesSeccompProfile];
+/// The relay's own seccomp profile.
+pub const OWN_PROFILE: &[Addition] = &[Addition::OwnSeccompProfile];
+/// The same, and the guest.
+pub const WITH_GUEST: &[Addition] = &[Addition::OwnSeccompProfile, Addition::GuestSocket(CID)];
+/// The relay annotates pods, too.
+pub const WITH_ANNOTATIONS: &[Addition] = &[Addition::Annotation, Addition::GuestSocket(CID)];
 /// Much more than it takes, on a machine that does much else.
 pub const LIMIT: Duration = Duration::from_mins(2);
 
 pub struct Bed {
     _driver: Process,
-    /// `vm5_10739` is made in it.
-    pub guests: tempfile::TempDir,
+    deployment: Deployment,
     /// An account that may do what a driver may.
     pub wide: Option<Client>,
-    /// What is installed.
-    variant: Option<Variant>,
     pub cluster: Cluster,
 }
 
@@ -40,19 +44,8 @@ impl Bed {
     pub fn start() -> Result<Self> {
         let hook = static_program("dra-cdi-hook")?;
         let cluster = Cluster::start("deploy")?;
-        let guests = tempfile::tempdir()?;
-        chown(guests.path(), Some(RELAY_ID), Some(RELAY_ID))?;
-        let archive = guests.path().join("relay.tar");
-        cluster::write_relay_image(&archive)?;
-        cluster.node().import(&archive)?;
+        let deployment = Deployment::prepare(&cluster, &[DRIVER])?;
         cluster::install_kubevirt(cluster.admin())?;
-        // As KubeVirt labels its nodes.
-        let label = json!({"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}});
-        let node = format!("/api/v1/nodes/{NODE}");
-        cluster
-            .admin()
-            .patch(&node, "application/merge-patch+json", &label)?
-            .object()?;
 
         // As the node's administrator puts it there, for those who take the component.
         let profiles = cluster.node().kubelet().join("seccomp");
@@ -76,9 +69,8 @@ impl Bed {
         let driver = cluster.start_driver(DRIVER, &devices, &["dra-guest/vm=attributes"])?;
         let bed = Self {
             _driver: driver,
-            guests,
+            deployment,
             wide: None,
-            variant: None,
             cluster,
         };
         bed.kubectl(&["create", "-f", &file("objects.yaml")])?;
@@ -98,41 +90,19 @@ impl Bed {
         stdout_of(self.cluster.kubectl()?.args(arguments))
     }
 
-    /// Installs a variant, where it is not the one that is there, and waits until its pod is the only one.
-    pub fn install(&mut self, variant: Variant) -> Result<()> {
-        if self.variant == Some(variant) {
-            return Ok(());
-        }
-        self.variant = None;
-        let directory = tempfile::tempdir()?;
-        overlay::write(self, directory.path(), variant)?;
-        let path = directory.path().display().to_string();
-        self.kubectl(&["apply", "-k", &path])?;
-        wait::until("the relay of this variant runs", LIMIT, || {
-            let set = self.get(DAEMON_SET)?;
-            let generation = &set["metadata"]["generation"];
-            let status = &set["status"];
-            // With the profile that keeps it from listening it never gets ready.
-            let rolled_out = &status["observedGeneration"] == generation
-                && status["updatedNumberScheduled"] == 1
-                && (variant == Variant::RuntimeDefault || status["numberReady"] == 1)
-                && self.relays()?.len() == 1;
-            Ok(rolled_out.then_some(()))
-        })?;
-        self.variant = Some(variant);
+    /// Installs `deploy/` with these additions, where they are not what is there.
+    pub fn install(&mut self, additions: &[Addition]) -> Result<()> {
+        self.deployment.install(&self.cluster, additions)?;
         Ok(())
     }
 
-    /// The relay's pods, those that end among them.
-    pub fn relays(&self) -> Result<Vec<Value>> {
-        let pods = self.get(RELAYS)?;
-        Ok(pods["items"].as_array().context("pods")?.clone())
+    /// Where the guest connects.
+    pub fn guest(&self) -> PathBuf {
+        self.deployment.guest(CID)
     }
 
-    /// The relay's one pod.
     pub fn relay(&self) -> Result<Value> {
-        let pods = self.relays()?;
-        pods.into_iter().next().context("there is no relay")
+        deployment::relay(&self.cluster)
     }
 
     /// Ends the relay's pod, and waits for another.
@@ -141,7 +111,7 @@ impl Bed {
         let name = old["metadata"]["name"].as_str().context("its name")?;
         self.admin().delete(&format!("{RELAYS}/{name}"))?.object()?;
         wait::until("another relay runs", LIMIT, || {
-            let pods = self.relays()?;
+            let pods = deployment::relays(&self.cluster)?;
             let new = pods.len() == 1
                 && pods[0]["metadata"]["uid"] != old["metadata"]["uid"]
                 && pods[0]["status"]["phase"] == "Running";
@@ -149,22 +119,8 @@ impl Bed {
         })
     }
 
-    /// What the relay's pod has logged: the log of each of its starts.
     pub fn log(&self) -> Result<String> {
-        let pod = self.relay()?;
-        let metadata = &pod["metadata"];
-        let directory = format!(
-            "pods/dra-guest_{}_{}/relay",
-            metadata["name"].as_str().context("its name")?,
-            metadata["uid"].as_str().context("its uid")?
-        );
-        let directory = self.cluster.control().logs().join(directory);
-        let mut text = String::new();
-        // The kubelet makes it with the first start.
-        for entry in fs::read_dir(&directory).into_iter().flatten() {
-            text += &fs::read_to_string(entry?.path())?;
-        }
-        Ok(text)
+        deployment::log(&self.cluster)
     }
 
     /// The relay's process, as the machine sees it.

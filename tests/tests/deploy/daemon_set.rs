@@ -3,14 +3,14 @@
 use std::fs;
 
 use anyhow::{Context as _, Result};
+use dra_guest_tests::cluster::deployment::DAEMON_SET;
 use dra_guest_tests::cluster::{NODE, RELAY_IMAGE};
 use dra_guest_tests::programs::workspace;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CLAIMS, DAEMON_SET, LIMIT, PODS};
+use crate::bed::{Bed, CLAIMS, LIMIT, OWN_PROFILE, PODS, RUNTIMES_PROFILE, SHIPPED, WITH_GUEST};
 use crate::guest::Guest;
-use crate::overlay::Variant;
 use crate::vm_mount;
 
 /// The device of the VM's claim.
@@ -19,7 +19,7 @@ pub const DEVICE: &str = "0000-3b-02-1";
 const LISTENING: &str = "listening on vsock port 10739 for the VMs of node worker-0";
 
 pub fn listens_as_shipped(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::Shipped)?;
+    bed.install(SHIPPED)?;
     bed.wait_for_log(LISTENING)?;
     let pod = bed.relay()?;
     assert_eq!(pod["spec"]["nodeName"], NODE);
@@ -51,7 +51,7 @@ pub fn listens_as_shipped(bed: &mut Bed) -> Result<()> {
 }
 
 pub fn the_runtimes_profile(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::RuntimeDefault)?;
+    bed.install(RUNTIMES_PROFILE)?;
     bed.wait_for_log("the relay cannot listen on vsock port 10739: Operation not permitted")
 }
 
@@ -84,7 +84,7 @@ pub fn own_profile(bed: &mut Bed) -> Result<()> {
         bed.admin().create(&pods, &template)
     };
 
-    bed.install(Variant::Shipped)?;
+    bed.install(SHIPPED)?;
     let refused = admits(bed)?;
     assert_eq!(refused.status, 403, "{refused:?}");
     // The one thing that is said against it.
@@ -98,7 +98,7 @@ pub fn own_profile(bed: &mut Bed) -> Result<()> {
     );
     assert!(!why.contains("), "), "{why}");
 
-    bed.install(Variant::OwnProfile)?;
+    bed.install(OWN_PROFILE)?;
     bed.wait_for_log(LISTENING)?;
     assert_eq!(admits(bed)?.status, 201);
     let status = fs::read_to_string(format!("/proc/{}/status", bed.relay_process()?))?;
@@ -108,10 +108,10 @@ pub fn own_profile(bed: &mut Bed) -> Result<()> {
 
 /// The whole way back: the claim that the scheduler allocated, the token that the kubelet got, the policy.
 pub fn a_guests_report(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     vm_mount::run_pod(bed)?;
     let claim = claim_of_vm(bed)?;
-    let mut guest = Guest::connect(bed.guests.path())?;
+    let mut guest = Guest::connect(&bed.guest())?;
     let problems = guest.report(1, &claim, DEVICE, None)?;
     assert_eq!(problems, Value::Null, "{:?}", bed.log());
     let problems = guest.report(2, &claim, DEVICE, Some("net1"))?;

@@ -1,10 +1,11 @@
-//! The guest with CID 5, at the socket that its vhost-device-vsock would have.
+//! The guest at the socket that its vhost-device-vsock would have.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use device_attributes::report::PORT;
 use dra_guest_tests::cluster::NODE;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
@@ -18,8 +19,8 @@ pub struct Guest {
 
 impl Guest {
     /// A connection that has said hello, as soon as the relay knows its VM.
-    pub fn connect(sockets: &Path) -> Result<Self> {
-        let path = sockets.join("vm5_10739");
+    pub fn connect(vsock: &Path) -> Result<Self> {
+        let path = format!("{}_{PORT}", vsock.display());
         wait::until("the relay answers the guest's hello", LIMIT, || {
             // Not there yet, or what a relay that was killed has left.
             let Ok(stream) = UnixStream::connect(&path) else {

@@ -12,9 +12,9 @@
 mod bed;
 mod claim;
 mod daemon_set;
+mod doctor;
 mod guest;
 mod needed_rules;
-mod overlay;
 mod own_condition;
 mod rights;
 mod vm_mount;
@@ -102,6 +102,11 @@ fn main() -> ExitCode {
                 rights::real_attempts,
             ),
             ("each_rule_is_needed", needed_rules::each_rule),
+            // The last one: the rights that it brings stay.
+            (
+                "doctor_finds_nothing_in_the_pod_of_a_relay_that_annotates",
+                doctor::in_the_pod,
+            ),
         ],
     )
 }

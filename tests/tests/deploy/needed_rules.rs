@@ -4,10 +4,9 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT};
+use crate::bed::{Bed, LIMIT, WITH_GUEST};
 use crate::daemon_set::{self, DEVICE};
 use crate::guest::Guest;
-use crate::overlay::Variant;
 use crate::rights::{RELAY, may};
 use crate::vm_mount;
 
@@ -25,7 +24,7 @@ enum Sign {
 }
 
 pub fn each_rule(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     vm_mount::run_pod(bed)?;
     let mut seen = 0;
     for role in ["dra-guest-relay", "dra-guest-relay-drivers"] {
@@ -65,7 +64,7 @@ fn without(bed: &Bed, rule: &Value) -> Result<()> {
         Sign::Start => {}
         Sign::Report => {
             let claim = daemon_set::claim_of_vm(bed)?;
-            let mut guest = Guest::connect(bed.guests.path())?;
+            let mut guest = Guest::connect(&bed.guest())?;
             // A word that does not stand there already.
             let interface = resource.rsplit('/').next();
             let problems = guest.report(1, &claim, DEVICE, interface)?;
@@ -73,7 +72,7 @@ fn without(bed: &Bed, rule: &Value) -> Result<()> {
         }
         Sign::Event => {
             let claim = daemon_set::claim_of_vm(bed)?;
-            let mut guest = Guest::connect(bed.guests.path())?;
+            let mut guest = Guest::connect(&bed.guest())?;
             // One of the two is a turn, whatever stands there.
             for (sequence, interface) in [(1, None), (2, Some("net1"))] {
                 let problems = guest.report(sequence, &claim, DEVICE, interface)?;

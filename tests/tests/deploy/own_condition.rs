@@ -8,9 +8,8 @@ use dra_guest_tests::cluster::{Answer, Client};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, DRIVER, LIMIT, file};
+use crate::bed::{Bed, DRIVER, LIMIT, WITH_GUEST, file};
 use crate::claim::{Claim, MANAGER, condition, ours};
-use crate::overlay::Variant;
 use crate::wide;
 
 const POLICY: &str = "dra-guest-relay-own-condition";
@@ -221,7 +220,7 @@ fn own_index(claim: &Value) -> Result<usize> {
 
 /// The API server compiles a policy some time after it was installed.
 fn ready(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     let relay = bed.as_relay()?;
     let claim = Claim::create(bed, "worker-0", &[DRIVER])?;
     let theft = [json!({"data": {"link": "up"}})];

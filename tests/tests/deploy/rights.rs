@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::cluster::deployment::DAEMON_SET;
 use dra_guest_tests::cluster::{Client, VMS};
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CLAIMS, DAEMON_SET, DRIVER, PODS};
+use crate::bed::{Bed, CLAIMS, DRIVER, PODS, WITH_GUEST};
 use crate::claim::Claim;
-use crate::overlay::Variant;
 
 /// The relay, as the API server knows it.
 pub const RELAY: &str = "system:serviceaccount:dra-guest:dra-guest-relay";
@@ -35,7 +35,7 @@ const VERBS: [&str; 16] = [
 ];
 
 pub fn claims_of_its_node(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     let relay = bed.as_relay()?;
     let own = Claim::create(bed, "worker-0", &[DRIVER])?;
     own.report(&relay)?.object()?;
@@ -74,7 +74,7 @@ pub fn claims_of_its_node(bed: &mut Bed) -> Result<()> {
 
 /// Asks for every verb and every resource that the API server serves, in a namespace and for all.
 pub fn no_more(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     let mut found = BTreeSet::new();
     let mut resources = served(bed)?;
     // No object of these exists: the API server asks in their name (KEP-4817).
@@ -126,7 +126,7 @@ pub fn no_more(bed: &mut Bed) -> Result<()> {
 
 /// The attempts that would hurt most.
 pub fn real_attempts(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::GuestSocket)?;
+    bed.install(WITH_GUEST)?;
     let relay = bed.as_relay()?;
     let claim = Claim::create(bed, "worker-0", &[DRIVER])?;
     let relays = "/api/v1/namespaces/dra-guest/pods";

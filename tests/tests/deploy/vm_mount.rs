@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT, PODS, launcher};
-use crate::overlay::Variant;
+use crate::bed::{Bed, LIMIT, OWN_PROFILE, PODS, launcher};
 
 /// Where the hook writes, unless told otherwise.
 const MOUNT: &str = "/var/run/device-attributes";
@@ -123,7 +122,7 @@ pub fn run_pod(bed: &Bed) -> Result<()> {
 
 /// Waits until the API server has compiled the policy, which it does some time after it was installed.
 fn ready(bed: &mut Bed) -> Result<()> {
-    bed.install(Variant::OwnProfile)?;
+    bed.install(OWN_PROFILE)?;
     let pod = launcher("5c1f5f5e-0000-0000-0000-000000000000")?;
     wait::until("the policy is at work", LIMIT, || {
         let text = admitted(bed, &pod)?["spec"].to_string();

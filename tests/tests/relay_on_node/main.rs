@@ -111,6 +111,10 @@ fn main() -> ExitCode {
                 operations::graceful_end,
             ),
             (
+                "an_annotation_under_way_is_written_before_the_end",
+                operations::annotation_under_way,
+            ),
+            (
                 "a_write_that_does_not_end_is_broken_off",
                 operations::end_in_time,
             ),

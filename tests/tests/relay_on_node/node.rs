@@ -254,8 +254,12 @@ impl<'a> Node<'a> {
     }
 
     pub fn wait_for_metric(&self, series: &str, least: f64) -> Result<()> {
-        wait::until(&format!("{least} of {series}"), PATIENCE, || {
-            Ok((self.metric(series)? >= least).then_some(()))
+        self.wait_until_metric(series, |value| value >= least)
+    }
+
+    pub fn wait_until_metric(&self, series: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
+        wait::until(&format!("what {series} has to be"), PATIENCE, || {
+            Ok(holds(self.metric(series)?).then_some(()))
         })
     }
 

@@ -16,7 +16,7 @@ use crate::{driver_rule, rules};
 use dra_guest_tests::cluster::VMS;
 use dra_guest_tests::relay::guest::report;
 use dra_guest_tests::relay::monitor::METRICS;
-use dra_guest_tests::relay::objects;
+use dra_guest_tests::relay::objects::{self, DRIVER, PODS};
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -213,6 +213,54 @@ pub fn graceful_end(control: &mut ControlPlane) -> Result<()> {
     door.release();
     assert_eq!(node.exit_code()?, Some(0));
     node.wait_for_condition(&claim, "False", "DeviceNotFound")
+}
+
+/// A driver updates its metadata, and the relay is told to end while the API server is asked to write that.
+pub fn annotation_under_way(control: &mut ControlPlane) -> Result<()> {
+    let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+    let more = vec![
+        rule("", "pods", &["patch"]),
+        rule("resource.k8s.io", "resourceclaims", &["list", "watch"]),
+        rule("resource.k8s.io", "resourceslices", &["list", "watch"]),
+    ];
+    let rules = [objects::rules(), more].concat();
+    let account = ServiceAccount::create(control.admin(), "relay-oo", &rules)?;
+    let mut config = control.kubeconfig(User::Admin);
+    let door = Door::before_server_of(&mut config)?;
+    let plugins = tempfile::tempdir()?;
+    let metadata = format!("--metadata-dir={}", plugins.path().display());
+    let arguments = [METRICS, "--annotate-pods", &metadata];
+    let mut node = Node::start_with(control, "node-oo", &account, &arguments, config)?;
+    node.claim("nic-oo")?;
+    node.vm("vm-oo", 5, &["nic-oo"])?;
+    node.wait_for_metric("annotations_total{outcome=\"written\"}", 1.0)?;
+    node.wait_until_metric("annotations_waiting", |waiting| waiting < 1.0)?;
+
+    door.hold();
+    let asked = "api_requests_total{operation=\"annotate\"}";
+    let before = node.metric(asked)?;
+    let uid = node.read("nic-oo")?["metadata"]["uid"].take();
+    let file = json!({
+        "apiVersion": "metadata.resource.k8s.io/v1beta1", "kind": "DeviceMetadata",
+        "metadata": {"namespace": "default", "name": "nic-oo", "uid": uid, "generation": 3},
+        "requests": [{"name": "vf", "devices": [{"driver": DRIVER, "pool": "p", "name": "nic-oo"}]}],
+    });
+    let of_request = format!("{DRIVER}/dra-device-metadata/default_nic-oo/vf");
+    let of_request = plugins.path().join(of_request);
+    fs::create_dir_all(&of_request)?;
+    fs::write(of_request.join("metadata.json"), file.to_string())?;
+    node.wait_for_metric(asked, before + 1.0)?;
+    node.terminate()?;
+    door.release();
+    assert_eq!(node.exit_code()?, Some(0));
+    let pod = control
+        .admin()
+        .get(&format!("{PODS}/virt-launcher-vm-oo"))?
+        .object()?;
+    let written = &pod["metadata"]["annotations"]["dra-guest/device-attributes"];
+    let document: Value = serde_json::from_str(written.as_str().unwrap_or_default())?;
+    assert_eq!(document["devices"][0]["claim"]["generation"], 3);
+    Ok(())
 }
 
 pub fn end_in_time(control: &mut ControlPlane) -> Result<()> {
