@@ -17,14 +17,13 @@ mod standing;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use device_attributes::read::file;
-
 pub use drop_ins::{DropIn, Ours, drop_ins};
 pub use hand_over::{hand_over, take_back};
 pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;
 use crate::roots::Roots;
+use crate::small_file;
 
 /// A program that configures network interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,5 +120,5 @@ impl<'a> Managers<'a> {
 
 /// A file's text; none when it is not there, is no text, or is larger than any configuration.
 fn text(path: &Path) -> Option<String> {
-    String::from_utf8(file::read_path(path).ok()?).ok()
+    String::from_utf8(small_file::read(path).ok()?).ok()
 }
