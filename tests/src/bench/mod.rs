@@ -1,10 +1,15 @@
 //! Measurements against peers, on this machine, in one run.
 
 mod agent;
+mod floor;
 mod hook;
+mod many_nics;
+mod memory;
 mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
 pub use hook::{HookBench, HookFigures};
+pub use many_nics::{ManyNics, ManyNicsFigures};
+pub use memory::{Memory, memory_of_run};
 pub use system_calls::SystemCalls;

@@ -5,7 +5,9 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use dra_guest_tests::bench::{AgentBench, AgentFigures, HookBench, HookFigures};
+use dra_guest_tests::bench::{
+    AgentBench, AgentFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
+};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
 
@@ -47,6 +49,8 @@ fn bench(directory: &Path) -> Result<bool> {
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
+    let few = ManyNics::new(directory, 8)?.measure(60)?;
+    let many = ManyNics::new(directory, 256)?.measure(6)?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -57,7 +61,12 @@ fn bench(directory: &Path) -> Result<bool> {
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
     );
-    println!("System calls of the agent\n{}", call_table(&agent));
+    println!("System calls of the agent\n{}", call_table(&agent, &few));
+    println!(
+        "Many NICs, each renamed, set up, with an MTU and an address, median wall time\n{}",
+        many_table(&few, &many)
+    );
+    println!("Memory of the service\n{}", memory_table(&few, &many)?);
     Ok(true)
 }
 
@@ -112,11 +121,12 @@ fn agent_table(figures: &AgentFigures) -> Table {
     table
 }
 
-fn call_table(figures: &AgentFigures) -> Table {
+fn call_table(figures: &AgentFigures, few: &ManyNicsFigures) -> Table {
     let mut table = Table::new(["", "all", "link changes sent", "most frequent"]);
     for (name, calls) in [
-        ("apply", &figures.calls),
-        ("apply, again", &figures.second_calls),
+        ("apply of one NIC", &figures.calls),
+        ("again", &figures.second_calls),
+        ("apply of eight, again", &few.second_calls),
     ] {
         let mut frequent: Vec<_> = calls.by_name.iter().collect();
         frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -133,6 +143,57 @@ fn call_table(figures: &AgentFigures) -> Table {
         ]);
     }
     table
+}
+
+fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
+    let mut table = Table::new([
+        "",
+        "8 NICs",
+        "to the floor",
+        "256 NICs",
+        "to the floor",
+        "a NIC, to one of 8",
+    ]);
+    type Time = fn(&ManyNicsFigures) -> Duration;
+    let rows: [(&str, Time); 5] = [
+        ("the same changes, nothing else", |figures| figures.floor),
+        ("the same messages, looks too", |figures| {
+            figures.floor_with_looks
+        }),
+        ("dra-guest-agent apply", |figures| figures.apply),
+        ("dra-guest-agent apply, again", |figures| {
+            figures.second_apply
+        }),
+        ("dra-guest-agent plan", |figures| figures.plan),
+    ];
+    for (name, time) in rows {
+        let [of_few, of_many] = [few, many].map(time);
+        let scale = u32::try_from(many.count / few.count).unwrap_or(u32::MAX);
+        table.row([
+            name.to_owned(),
+            milliseconds(of_few),
+            ratio(of_few, few.floor),
+            milliseconds(of_many),
+            ratio(of_many, many.floor),
+            ratio(of_many, of_few * scale),
+        ]);
+    }
+    table
+}
+
+fn memory_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Result<Table> {
+    let program = std::fs::metadata(static_program("dra-guest-agent")?)?.len() / 1024;
+    let mut table = Table::new(["NICs", "document", "peak", "of it its own", "the program"]);
+    for figures in [few, many] {
+        table.row([
+            figures.count.to_string(),
+            format!("{} bytes", figures.document_bytes),
+            format!("{} KiB", figures.memory.peak),
+            format!("{} KiB", figures.memory.own),
+            format!("{program} KiB"),
+        ]);
+    }
+    Ok(table)
 }
 
 fn milliseconds(time: Duration) -> String {
