@@ -142,6 +142,7 @@ impl WalkOnNode {
                 vsock: &relay.vsock(),
                 fw_cfg: None,
                 smbios: None,
+                hardware: "",
                 logs: bed.cluster.control().logs(),
             })?;
             let state = guest.wait_until_up()?;
