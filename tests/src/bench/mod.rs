@@ -2,6 +2,7 @@
 
 mod agent;
 mod floor;
+mod guest;
 mod hook;
 mod many_nics;
 mod memory;
@@ -9,6 +10,7 @@ mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
+pub use guest::{GuestFigures, measure_in_guest};
 pub use hook::{HookBench, HookFigures};
 pub use many_nics::{ManyNics, ManyNicsFigures};
 pub use memory::{Memory, memory_of_run};

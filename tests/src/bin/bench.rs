@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
+    AgentBench, AgentFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
+    measure_in_guest,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
@@ -45,12 +46,13 @@ fn enter_namespaces() -> Result<bool> {
 }
 
 fn bench(directory: &Path) -> Result<bool> {
-    eprintln!("building the programs (once) and measuring for about a minute");
+    eprintln!("building the programs (once) and measuring for about two minutes");
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
     let few = ManyNics::new(directory, 8)?.measure(60)?;
     let many = ManyNics::new(directory, 256)?.measure(6)?;
+    let guest = measure_in_guest()?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -63,10 +65,17 @@ fn bench(directory: &Path) -> Result<bool> {
     );
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
-        "Many NICs, each renamed, set up, with an MTU and an address, median wall time\n{}",
+        "Many NICs, each renamed, set up, with an MTU and an address, median wall time; \
+         documents of {} and {} bytes\n{}",
+        few.document_bytes,
+        many.document_bytes,
         many_table(&few, &many)
     );
-    println!("Memory of the service\n{}", memory_table(&few, &many)?);
+    println!("In a Debian guest\n{}", guest_table(&guest));
+    println!(
+        "Memory of the service\n{}",
+        memory_table(&few, &many, &guest)?
+    );
     Ok(true)
 }
 
@@ -145,6 +154,8 @@ fn call_table(figures: &AgentFigures, few: &ManyNicsFigures) -> Table {
     table
 }
 
+type Time = fn(&ManyNicsFigures) -> Duration;
+
 fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
     let mut table = Table::new([
         "",
@@ -154,7 +165,6 @@ fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
         "to the floor",
         "a NIC, to one of 8",
     ]);
-    type Time = fn(&ManyNicsFigures) -> Duration;
     let rows: [(&str, Time); 5] = [
         ("the same changes, nothing else", |figures| figures.floor),
         ("the same messages, looks too", |figures| {
@@ -181,19 +191,50 @@ fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
     table
 }
 
-fn memory_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Result<Table> {
+fn memory_table(
+    few: &ManyNicsFigures,
+    many: &ManyNicsFigures,
+    guest: &GuestFigures,
+) -> Result<Table> {
     let program = std::fs::metadata(static_program("dra-guest-agent")?)?.len() / 1024;
-    let mut table = Table::new(["NICs", "document", "peak", "of it its own", "the program"]);
-    for figures in [few, many] {
+    let mut table = Table::new(["", "peak", "of it its own", "the program"]);
+    for (name, memory) in [
+        ("8 NICs", few.memory),
+        ("256 NICs", many.memory),
+        ("1 NIC, in the guest", guest.memory),
+    ] {
         table.row([
-            figures.count.to_string(),
-            format!("{} bytes", figures.document_bytes),
-            format!("{} KiB", figures.memory.peak),
-            format!("{} KiB", figures.memory.own),
+            name.to_owned(),
+            format!("{} KiB", memory.peak),
+            format!("{} KiB", memory.own),
             format!("{program} KiB"),
         ]);
     }
     Ok(table)
+}
+
+fn guest_table(figures: &GuestFigures) -> Table {
+    let mut table = Table::new(["", "dra-guest-agent", "systemd-networkd", "ratio"]);
+    for (name, agent, networkd) in [
+        (
+            "8 NICs: MTU, up, an address (the agent: names too)",
+            figures.apply,
+            figures.networkd,
+        ),
+        (
+            "a NIC is plugged in, until it has its address",
+            figures.hot_plug,
+            figures.networkd_hot_plug,
+        ),
+    ] {
+        table.row([
+            name.to_owned(),
+            milliseconds(agent),
+            milliseconds(networkd),
+            ratio(agent, networkd),
+        ]);
+    }
+    table
 }
 
 fn milliseconds(time: Duration) -> String {
