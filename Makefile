@@ -47,8 +47,8 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
-bench: ## Measure against peers: nvidia-cdi-hook, a script of jq and ip (root, Go)
-	@tests/setup/setup.sh bench
+bench: ## Measure against peers: nvidia-cdi-hook, jq and ip, netlink alone, networkd (root, Go)
+	@tests/setup/setup.sh guest bench
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 
 clean: ## Remove what cargo built; tools and images in the cache stay

@@ -12,7 +12,7 @@ dra-guest-agent apply --run-root /run/bench/run --etc-root /run/bench/etc \
 end=$(date +%s%N)
 for nic in $(seq @NICS@); do
     ip -4 address show dev net$nic up | grep -q "mtu @MTU@ " &&
-        ip -4 address show dev net$nic up | grep -q "inet 10.0.$nic.5/24"
+        ip -4 address show dev net$nic up | grep -q "inet 10.0.$nic.5/24" || exit 1
     ip link delete net$nic
 done
 udevadm settle

@@ -11,13 +11,13 @@ mv /run/bench/networkd/*.network /run/systemd/network/
 # The last word of each NIC is its address.
 begin=$(date +%s%N)
 networkctl reload
-for tries in $(seq 2000); do
+for tries in $(seq 200); do
     [ "$(ip -4 -brief address show up | grep -c '^bench.*10\.1\..*/24')" = @NICS@ ] && break
 done
 end=$(date +%s%N)
 for nic in $(seq @NICS@); do
     ip -4 address show dev bench$nic up | grep -q "mtu @MTU@ " &&
-        ip -4 address show dev bench$nic up | grep -q "inet 10.1.$nic.5/24"
+        ip -4 address show dev bench$nic up | grep -q "inet 10.1.$nic.5/24" || exit 1
 done
 mv /run/systemd/network/30-bench*.network /run/bench/networkd/
 networkctl reload

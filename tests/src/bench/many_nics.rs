@@ -175,7 +175,7 @@ impl ManyNics {
                     "request": "vf", "driver": "sriov.example.com", "pool": "worker-0",
                     "device": format!("vf-{nic}"),
                     "network": {
-                        "interfaceName": format!("net{nic}"), "macAddress": mac(nic),
+                        "interfaceName": format!("vf{nic}"), "macAddress": mac(nic),
                         "ipAddresses": [address(nic)]
                     },
                 })
@@ -187,11 +187,11 @@ impl ManyNics {
 
     /// The NICs as they were made: first name, down, MTU 1500, no addresses; and no file of the agent's.
     fn reset(&self) -> Result<()> {
-        if Path::new("/sys/class/net/net1").exists() {
+        if Path::new("/sys/class/net/vf1").exists() {
             self.batch(|nic| {
                 format!(
-                    "address flush dev net{nic}\nlink set dev net{nic} down\n\
-                     link set dev net{nic} name eth{nic} mtu 1500\n"
+                    "address flush dev vf{nic}\nlink set dev vf{nic} down\n\
+                     link set dev vf{nic} name eth{nic} mtu 1500\n"
                 )
             })?;
         }
@@ -202,14 +202,14 @@ impl ManyNics {
     }
 
     fn remove(&self) -> Result<()> {
-        self.batch(|nic| format!("link delete dev net{nic}\n"))
+        self.batch(|nic| format!("link delete dev vf{nic}\n"))
     }
 
     fn check(&self) -> Result<()> {
         let json = stdout_of(Command::new("ip").args(["-json", "-4", "address", "show", "up"]))?;
         let nics: Vec<Value> = serde_json::from_str(&json)?;
         for nic in 1..=self.count {
-            let name = format!("net{nic}");
+            let name = format!("vf{nic}");
             let found = nics
                 .iter()
                 .find(|found| found.get("ifname") == Some(&json!(name)));

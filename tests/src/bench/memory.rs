@@ -58,10 +58,10 @@ pub fn memory_of_run(command: &[&str], run: &Path) -> Result<Memory> {
         let text = fs::read_to_string(&status).unwrap_or_default();
         Ok(text.contains("\n  \"ready\": true").then_some(()))
     })?;
-    let mtu = fs::read_to_string("/sys/class/net/net1/mtu")?;
-    stdout_of(Command::new("ip").args(["link", "set", "dev", "net1", "mtu", "1280"]))?;
+    let mtu = fs::read_to_string("/sys/class/net/vf1/mtu")?;
+    stdout_of(Command::new("ip").args(["link", "set", "dev", "vf1", "mtu", "1280"]))?;
     wait::until("the MTU is right again", LIMIT, || {
-        let now = fs::read_to_string("/sys/class/net/net1/mtu")?;
+        let now = fs::read_to_string("/sys/class/net/vf1/mtu")?;
         Ok((now == mtu).then_some(()))
     })?;
     Memory::parse(&fs::read_to_string(format!(

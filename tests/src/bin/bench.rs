@@ -46,7 +46,7 @@ fn enter_namespaces() -> Result<bool> {
 }
 
 fn bench(directory: &Path) -> Result<bool> {
-    eprintln!("building the programs (once) and measuring for about two minutes");
+    eprintln!("building the programs (once) and measuring for a few minutes");
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
