@@ -47,8 +47,8 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
-bench: ## Measure against peers: nvidia-cdi-hook, a script of jq and ip, a bare apply (root, Go)
-	@tests/setup/setup.sh bench cluster
+bench: ## Measure against peers: nvidia-cdi-hook, a script, netlink alone, networkd, a bare apply (root, Go)
+	@tests/setup/setup.sh guest bench cluster
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 
 clean: ## Remove what cargo built; tools and images in the cache stay

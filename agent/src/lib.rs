@@ -21,6 +21,7 @@ pub mod report;
 pub mod roots;
 pub mod routing;
 pub mod signals;
+mod small_file;
 pub mod source;
 mod state_directory;
 pub mod udev;

@@ -7,7 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use tokio::time::{Instant, sleep};
 
 use crate::roots::Roots;
@@ -51,12 +52,16 @@ impl Lock {
     /// When another process does not give it back in time, or the file system refuses.
     pub async fn for_pass(roots: &Roots) -> Result<Self, LockError> {
         let path = state_directory::path(roots);
-        Self::within_patience(path, |path| match File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+        let directory = |path: &PathBuf| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path, flags, Mode::empty()).map(File::from)
+        };
+        Self::within_patience(path, |path| match directory(path) {
+            Err(Errno::NOENT) => {
                 state_directory::create_parent(&path.join(SERVICE))?;
-                File::open(path)
+                Ok(directory(path)?)
             }
-            other => other,
+            other => Ok(other?),
         })
         .await
     }
@@ -105,7 +110,7 @@ impl Lock {
         let file = open(path).map_err(refused)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { _file: file }),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(LockError::Held(path.clone())),
+            Err(Errno::WOULDBLOCK) => Err(LockError::Held(path.clone())),
             Err(error) => Err(refused(error.into())),
         }
     }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::roots::Roots;
+use crate::small_file;
 
 /// The directory below `/run`.
 const DIRECTORY: &str = "dra-guest";
@@ -25,7 +26,7 @@ pub(crate) fn create_parent(file: &Path) -> io::Result<()> {
 /// Puts a whole file, mode 0644, in the place of another; one of the same content is left as it is.
 /// `/run` is memory: no fsync could make it last.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|present| present == bytes) {
+    if small_file::holds(path, bytes) {
         return Ok(());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();

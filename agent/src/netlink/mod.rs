@@ -2,6 +2,7 @@
 //! a time.
 
 mod address;
+mod attribute;
 mod connection;
 mod error;
 mod link;

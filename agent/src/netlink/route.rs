@@ -9,7 +9,7 @@ use rtnetlink::packet_route::route::{
     RouteVia,
 };
 
-use super::link::number;
+use super::attribute::number;
 use crate::policy::{Family, Prefix};
 use crate::routing::{Route, RouteKind};
 

@@ -7,7 +7,7 @@ use rtnetlink::packet_route::rule::{
     RuleAction, RuleAttribute, RuleFlags, RuleHeader, RuleMessage,
 };
 
-use super::link::number;
+use super::attribute::number;
 use super::route::{family, ip};
 use crate::policy::{Family, Mark, Prefix};
 use crate::routing::RoutingRule;

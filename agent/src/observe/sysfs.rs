@@ -1,13 +1,14 @@
 //! What sysfs says of PCI functions. What cannot be read is not known, which is no error: sysfs may
 //! be masked, and devices go away while one looks.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use device_attributes::{NodeId, PciAddress};
 
 use super::PciFunction;
+use crate::small_file;
 
 /// The directory of PCI functions by address, in the sysfs at `sys`.
 fn directory(sys: &Path, address: PciAddress) -> PathBuf {
@@ -41,12 +42,9 @@ pub(super) fn numa_node(sys: &Path, address: PciAddress) -> Option<NodeId> {
 }
 
 fn read_numa_node(directory: &Path) -> io::Result<Option<NodeId>> {
-    // One read has it all: the file holds a number of at most four digits.
-    let mut buffer = [0; 16];
-    let length = File::open(directory.join("numa_node"))?.read(&mut buffer)?;
-    let node = buffer
-        .get(..length)
-        .and_then(|bytes| std::str::from_utf8(bytes).ok())
+    let bytes = small_file::read(&directory.join("numa_node"))?;
+    let node = std::str::from_utf8(&bytes)
+        .ok()
         .and_then(|text| text.trim().parse::<i64>().ok())
         .and_then(|number| NodeId::try_from(number).ok());
     Ok(node)

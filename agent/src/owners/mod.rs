@@ -18,8 +18,6 @@ mod standing;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use device_attributes::read::file;
-
 pub use drop_ins::{DropIn, Ours, drop_ins};
 pub use foreseen::{FileStep, foreseen};
 pub use hand_over::{hand_over, take_back};
@@ -28,6 +26,7 @@ pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;
 use crate::roots::Roots;
+use crate::small_file;
 
 /// A program that configures network interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,5 +123,5 @@ impl<'a> Managers<'a> {
 
 /// A file's text; none when it is not there, is no text, or is larger than any configuration.
 fn text(path: &Path) -> Option<String> {
-    String::from_utf8(file::read_path(path).ok()?).ok()
+    String::from_utf8(small_file::read(path).ok()?).ok()
 }

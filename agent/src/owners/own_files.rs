@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::DropIn;
 use crate::roots::Roots;
+use crate::small_file;
 use crate::state_directory::replace;
 
 /// The list, below `/run`.
@@ -50,7 +51,7 @@ pub(super) struct Synced {
 
 impl OwnFiles {
     fn load(roots: &Roots) -> Self {
-        fs::read(roots.run.join(LIST))
+        small_file::read(&roots.run.join(LIST))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default()

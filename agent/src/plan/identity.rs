@@ -173,19 +173,17 @@ fn by_both<'a>(
 ///
 /// Where hardware and a virtual Ethernet pair both answer, the hardware is meant.
 pub(super) fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
-    let candidates = || {
-        observation
-            .interfaces
-            .iter()
+    let those = |has: &dyn Fn(&Interface) -> bool| -> Vec<&Interface> {
+        let interfaces = observation.interfaces.iter();
+        interfaces
+            .filter(|interface| has(interface))
+            // After that: it looks through all interfaces.
             .filter(|interface| can_be_a_device(interface, observation))
+            .collect()
     };
-    let mut hits: Vec<&Interface> = candidates()
-        .filter(|interface| interface.permanent_mac_address == Some(mac))
-        .collect();
+    let mut hits = those(&|interface| interface.permanent_mac_address == Some(mac));
     if hits.is_empty() {
-        hits = candidates()
-            .filter(|interface| interface.mac_address == Some(mac))
-            .collect();
+        hits = those(&|interface| interface.mac_address == Some(mac));
     }
     if hits.iter().any(|interface| interface.kind.is_none()) {
         hits.retain(|interface| interface.kind.is_none());

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reader::{Reader, Value, text};
+use super::reader::{Reader, Value};
+use super::values::text;
 
 /// Who has the device when a network manager (`systemd-networkd`, `NetworkManager`, `ifupdown`) is there
 /// for it.

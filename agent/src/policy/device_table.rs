@@ -8,10 +8,11 @@ use wildmatch::WildMatch;
 use super::alternative_name::AlternativeName;
 use super::coexistence::Coexistence;
 use super::error::Place;
-use super::reader::{Reader, Table, Value, boolean, integer, list, parsed, table, text};
+use super::reader::{Reader, Table, Value};
 use super::route::Route;
 use super::routing_rule::RoutingRule;
 use super::sysctl::{ReversePathFilter, RouterAnnouncements};
+use super::values::{boolean, integer, list, parsed, table, text};
 
 /// The most elements of a list of routes or rules.
 const LIST: usize = 1024;
@@ -115,10 +116,10 @@ impl Rule {
             mtu: table.key("mtu", integer("an MTU", 68..=u32::MAX)),
             set_mac: table.key("set-mac", boolean),
             addresses: table.key("addresses", list_of(limits::ADDRESSES, parsed)),
-            routes: table.key("routes", list_of(LIST, super::reader::table(Route::read))),
+            routes: table.key("routes", list_of(LIST, super::values::table(Route::read))),
             rules: table.key(
                 "rules",
-                list_of(LIST, super::reader::table(RoutingRule::read)),
+                list_of(LIST, super::values::table(RoutingRule::read)),
             ),
             source_routing: table.key("source-routing", boolean),
             rp_filter: table.key("rp-filter", ReversePathFilter::read),

@@ -25,6 +25,7 @@ mod routing_rule;
 mod sysctl;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::prefix::{Family, Prefix};
-use super::reader::{Reader, Table, Value, boolean, integer, parsed, text};
+use super::reader::{Reader, Table, Value};
+use super::values::{boolean, integer, parsed, text};
 
 /// The routing table that routes are in unless another is named (`RT_TABLE_MAIN`).
 pub const MAIN_TABLE: u32 = 254;

@@ -7,8 +7,9 @@ use device_attributes::{InterfaceName, one_line};
 use serde::{Deserialize, Serialize};
 
 use super::prefix::{Family, Prefix};
-use super::reader::{Table, integer, parsed};
+use super::reader::Table;
 use super::route::table_number;
+use super::values::{integer, parsed};
 
 /// One rule, as the policy has it. Without an address it is one for each family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reader::{Reader, Value, text};
+use super::reader::{Reader, Value};
+use super::values::text;
 
 /// Whether packets are dropped whose source would be answered by another interface
 /// (`net.ipv4.conf.<name>.rp_filter`, `Documentation/networking/ip-sysctl.rst`).

@@ -11,7 +11,7 @@ use super::DeviceStatus;
 use super::device_files::{self, Unwritten};
 use crate::listing::listing;
 use crate::roots::Roots;
-use crate::state_directory;
+use crate::{small_file, state_directory};
 
 /// The file in the agent's directory.
 const FILE: &str = "status.json";
@@ -125,7 +125,7 @@ impl Status {
         // Every map of the status has string keys, and memory takes all bytes.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        if fs::read(&path).is_ok_and(|present| present == bytes) {
+        if small_file::holds(&path, &bytes) {
             // The devices' files were written before it.
             return Ok(());
         }

@@ -2,14 +2,21 @@
 
 mod agent;
 mod bare_applies;
+mod floor;
+mod guest;
 mod hook;
+mod many_nics;
+mod memory;
 mod relay;
 mod relay_figures;
 mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
+pub use guest::{GuestFigures, measure_in_guest};
 pub use hook::{HookBench, HookFigures};
+pub use many_nics::{ManyNics, ManyNicsFigures};
+pub use memory::{Memory, memory_of_run};
 pub use relay::RelayBench;
 pub use relay_figures::{Idle, Latencies, RelayFigures, Requests};
 pub use system_calls::SystemCalls;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, HookBench, HookFigures, RelayBench, RelayFigures,
+    AgentBench, AgentFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
+    RelayBench, RelayFigures, measure_in_guest,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
@@ -48,10 +49,13 @@ fn enter_namespaces() -> Result<bool> {
 }
 
 fn bench(directory: &Path) -> Result<bool> {
-    eprintln!("building the programs (once) and measuring for about a minute");
+    eprintln!("building the programs (once) and measuring for a few minutes");
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
+    let few = ManyNics::new(directory, 8)?.measure(60)?;
+    let many = ManyNics::new(directory, 256)?.measure(6)?;
+    let guest = measure_in_guest()?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -62,7 +66,19 @@ fn bench(directory: &Path) -> Result<bool> {
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
     );
-    println!("System calls of the agent\n{}", call_table(&agent));
+    println!("System calls of the agent\n{}", call_table(&agent, &few));
+    println!(
+        "Many NICs, each renamed, set up, with an MTU and an address, median wall time; \
+         documents of {} and {} bytes\n{}",
+        few.document_bytes,
+        many.document_bytes,
+        many_table(&few, &many)
+    );
+    println!("In a Debian guest\n{}", guest_table(&guest));
+    println!(
+        "Memory of the service\n{}",
+        memory_table(&few, &many, &guest)?
+    );
     Ok(true)
 }
 
@@ -192,11 +208,12 @@ fn agent_table(figures: &AgentFigures) -> Table {
     table
 }
 
-fn call_table(figures: &AgentFigures) -> Table {
+fn call_table(figures: &AgentFigures, few: &ManyNicsFigures) -> Table {
     let mut table = Table::new(["", "all", "link changes sent", "most frequent"]);
     for (name, calls) in [
-        ("apply", &figures.calls),
-        ("apply, again", &figures.second_calls),
+        ("apply of one NIC", &figures.calls),
+        ("again", &figures.second_calls),
+        ("apply of eight, again", &few.second_calls),
     ] {
         let mut frequent: Vec<_> = calls.by_name.iter().collect();
         frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -210,6 +227,89 @@ fn call_table(figures: &AgentFigures) -> Table {
             calls.total.to_string(),
             calls.link_changes.to_string(),
             frequent.join(", "),
+        ]);
+    }
+    table
+}
+
+type Time = fn(&ManyNicsFigures) -> Duration;
+
+fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
+    let mut table = Table::new([
+        "",
+        "8 NICs",
+        "to the floor",
+        "256 NICs",
+        "to the floor",
+        "a NIC, to one of 8",
+    ]);
+    let rows: [(&str, Time); 5] = [
+        ("the same changes, nothing else", |figures| figures.floor),
+        ("the same messages, looks too", |figures| {
+            figures.floor_with_looks
+        }),
+        ("dra-guest-agent apply", |figures| figures.apply),
+        ("dra-guest-agent apply, again", |figures| {
+            figures.second_apply
+        }),
+        ("dra-guest-agent plan", |figures| figures.plan),
+    ];
+    for (name, time) in rows {
+        let [of_few, of_many] = [few, many].map(time);
+        let scale = u32::try_from(many.count / few.count).unwrap_or(u32::MAX);
+        table.row([
+            name.to_owned(),
+            milliseconds(of_few),
+            ratio(of_few, few.floor),
+            milliseconds(of_many),
+            ratio(of_many, many.floor),
+            ratio(of_many, of_few * scale),
+        ]);
+    }
+    table
+}
+
+fn memory_table(
+    few: &ManyNicsFigures,
+    many: &ManyNicsFigures,
+    guest: &GuestFigures,
+) -> Result<Table> {
+    let program = std::fs::metadata(static_program("dra-guest-agent")?)?.len() / 1024;
+    let mut table = Table::new(["", "peak", "of it its own", "the program"]);
+    for (name, memory) in [
+        ("8 NICs", few.memory),
+        ("256 NICs", many.memory),
+        ("1 NIC, in the guest", guest.memory),
+    ] {
+        table.row([
+            name.to_owned(),
+            format!("{} KiB", memory.peak),
+            format!("{} KiB", memory.own),
+            format!("{program} KiB"),
+        ]);
+    }
+    Ok(table)
+}
+
+fn guest_table(figures: &GuestFigures) -> Table {
+    let mut table = Table::new(["", "dra-guest-agent", "systemd-networkd", "ratio"]);
+    for (name, agent, networkd) in [
+        (
+            "8 NICs: MTU, up, an address (the agent: names too)",
+            figures.apply,
+            figures.networkd,
+        ),
+        (
+            "a NIC is plugged in, until it has its address",
+            figures.hot_plug,
+            figures.networkd_hot_plug,
+        ),
+    ] {
+        table.row([
+            name.to_owned(),
+            milliseconds(agent),
+            milliseconds(networkd),
+            ratio(agent, networkd),
         ]);
     }
     table

@@ -1,0 +1,245 @@
+//! What the service knows between two passes, and what it does in one turn.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::sync::watch;
+
+use super::notify;
+use crate::commands::apply::tell_notes;
+use crate::commands::{connect, load_policy};
+use crate::concern::Concern;
+use crate::exit::Ended;
+use crate::memory::Memory;
+use crate::netlink::{Change, Netlink};
+use crate::pipeline;
+use crate::policy::Policy;
+use crate::report::Status;
+use crate::report::relay::Account;
+use crate::roots::Roots;
+use crate::source::{self, LoadError, Loaded, Places};
+
+/// What a look at the source says.
+#[derive(Debug, PartialEq, Eq)]
+enum Look {
+    /// Other attributes than before.
+    News,
+    /// What it said before.
+    Nothing,
+    /// There are none, or they cannot be used.
+    Problem(String),
+}
+
+/// What the service knows between two passes.
+pub(super) struct Service<'a> {
+    roots: &'a Roots,
+    policy: Policy,
+    /// Whether no pass was made with it yet.
+    is_policy_new: bool,
+    /// Why the policy that was to replace it cannot be used.
+    policy_problem: Option<String>,
+    netlink: Netlink,
+    /// The last attributes that could be used.
+    loaded: Option<Loaded>,
+    /// What the last pass that could be made found.
+    passed: Option<Status>,
+    /// What it leaves to the next.
+    memory: Memory,
+    /// The interfaces that it was about.
+    concern: Concern,
+    /// Whether it left nothing under way in the kernel.
+    settled: bool,
+    /// Why a later pass could not be made.
+    hindrance: Option<String>,
+    /// The last status that was told.
+    told: Option<Status>,
+    /// Why it is not in its file.
+    unwritten: Option<String>,
+}
+
+impl<'a> Service<'a> {
+    /// Nothing is applied yet.
+    pub(super) fn new(roots: &'a Roots) -> Result<Self, Ended> {
+        Ok(Self {
+            roots,
+            policy: load_policy(roots)?,
+            is_policy_new: false,
+            policy_problem: None,
+            netlink: connect()?,
+            loaded: None,
+            passed: None,
+            memory: Memory::default(),
+            concern: Concern::default(),
+            settled: true,
+            hindrance: None,
+            told: None,
+            unwritten: None,
+        })
+    }
+}
+
+impl Service<'_> {
+    /// Whether what the kernel announces is the reason for another pass.
+    pub(super) fn is_concerned(&self, change: Change) -> bool {
+        self.concern.is(change)
+    }
+
+    /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
+    /// another one.
+    pub(super) async fn turn(&mut self, places: &Places, retry: bool, changed: bool) -> bool {
+        let look = self.look(places);
+        if look == Look::News || changed || retry && self.is_pass_due() {
+            self.pass().await;
+        }
+        let status = self.status(look);
+        let is_new = self.told.as_ref() != Some(&status);
+        if is_new || self.unwritten.is_some() {
+            self.write(&status);
+        }
+        self.told = Some(status);
+        is_new
+    }
+
+    fn is_pass_due(&self) -> bool {
+        let all_ready = |status: &Status| status.devices.iter().all(|device| device.report.ready);
+        let is_ready = self.passed.as_ref().is_some_and(all_ready);
+        let is_open = !is_ready || !self.settled || self.hindrance.is_some();
+        self.loaded.is_some() && (is_open || self.is_policy_new)
+    }
+
+    async fn pass(&mut self) {
+        let Some(loaded) = &self.loaded else { return };
+        let (policy, reading) = (&self.policy, &loaded.reading);
+        // Nothing waits for duplicate address detection: it is looked at again.
+        let patience = Duration::ZERO;
+        match pipeline::pass(
+            &self.netlink,
+            self.roots,
+            policy,
+            reading,
+            &mut self.memory,
+            patience,
+        )
+        .await
+        {
+            Ok(passed) => {
+                let (path, digest) = (loaded.path.clone(), loaded.digest.clone());
+                self.passed = Some(Status::of_devices(
+                    path,
+                    digest,
+                    passed.devices,
+                    passed.ready,
+                ));
+                self.settled = passed.settled;
+                self.concern = passed.concern;
+                self.hindrance = None;
+                self.is_policy_new = false;
+            }
+            Err(ended) => {
+                self.hindrance = Some(ended.message);
+                // It may be the connection; where there is no other, the next pass says so.
+                if let Ok(netlink) = connect() {
+                    self.netlink = netlink;
+                }
+            }
+        }
+    }
+
+    fn status(&self, look: Look) -> Status {
+        let empty = || Status::without_attributes(String::new());
+        let mut status = self.passed.clone().unwrap_or_else(empty);
+        if let Some(loaded) = &self.loaded {
+            status.source = Some(loaded.path.clone());
+            status.document_digest = Some(loaded.digest.clone());
+        }
+        status.ready &= self.hindrance.is_none();
+        status.problem = match look {
+            Look::Problem(problem) => Some(problem),
+            Look::News | Look::Nothing => {
+                let problem = self.hindrance.as_ref().or(self.policy_problem.as_ref());
+                problem.cloned()
+            }
+        };
+        status
+    }
+
+    /// Reads the policy again. As a file of attributes that breaks, one with a mistake does not take
+    /// back what was applied: the last good one stays in force.
+    pub(super) fn reload(&mut self) {
+        match load_policy(self.roots) {
+            Ok(policy) => {
+                tracing::info!("the policy was read again");
+                self.policy = policy;
+                self.is_policy_new = true;
+                self.policy_problem = None;
+            }
+            Err(ended) => {
+                tracing::error!("{}", ended.message);
+                let message = format!("the policy of before is in force: {}", ended.message);
+                self.policy_problem = Some(message);
+            }
+        }
+    }
+
+    /// A full `/run` keeps no device from being configured; the file is tried again at each turn.
+    fn write(&mut self, status: &Status) {
+        let unwritten = status
+            .write(self.roots)
+            .err()
+            .map(|error| error.to_string());
+        if let Some(error) = &unwritten
+            && self.unwritten != unwritten
+        {
+            tracing::error!("{error}");
+        }
+        self.unwritten = unwritten;
+    }
+
+    /// A file that goes away or breaks does not take back what was applied: the last good one
+    /// stays in force.
+    fn look(&mut self, places: &Places) -> Look {
+        match source::load(self.roots, places) {
+            Ok(loaded) => {
+                let known = self
+                    .loaded
+                    .as_ref()
+                    .is_some_and(|last| last.digest == loaded.digest && last.path == loaded.path);
+                if known {
+                    return Look::Nothing;
+                }
+                tracing::info!("attributes from {}", loaded.path.display());
+                tell_notes(&loaded);
+                self.loaded = Some(loaded);
+                Look::News
+            }
+            Err(LoadError::NotYet(_)) if self.loaded.is_some() => Look::Nothing,
+            Err(error) => Look::Problem(error.to_string()),
+        }
+    }
+
+    /// Tells systemd, the journal and the relay.
+    pub(super) fn tell(&self, account: &watch::Sender<Account>) {
+        let Some(status) = &self.told else { return };
+        let text = status.to_string();
+        let is_trouble = !status.ready && status.document_digest.is_some();
+        for line in text.lines() {
+            if is_trouble {
+                tracing::warn!("{line}");
+            } else {
+                tracing::info!("{line}");
+            }
+        }
+        let first_line = text.lines().next().unwrap_or_default();
+        // Ready means that the first pass is over: a device that is late must not hold up the boot.
+        notify(&[NotifyState::Ready, NotifyState::Status(first_line)]);
+        account.send_if_modified(|account| {
+            let now = Account {
+                document_digest: status.document_digest.clone(),
+                devices: status.reports(),
+            };
+            let changed = *account != now;
+            *account = now;
+            changed
+        });
+    }
+}
