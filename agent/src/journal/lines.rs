@@ -38,7 +38,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
         file.write_all(bytes)?;
         return Ok(file);
     }
-    state_directory::replace(path, bytes)?;
+    state_directory::put(path, bytes)?;
     Ok(File::from(open(path, flags, Mode::empty())?))
 }
 
