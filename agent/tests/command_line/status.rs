@@ -23,7 +23,7 @@ fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
         apply(&guest);
         let status = guest.status().unwrap();
         let device = &status["devices"][0];
-        assert_eq!(device["mtu"], 1400, "{device}");
+        assert_eq!(device["mtu"], 1500, "{device}");
         let all = |key: &str, values: [&str; 2]| -> Vec<String> {
             let list = device[key].as_array().unwrap().iter();
             let mut words: Vec<String> = list
@@ -57,7 +57,7 @@ fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
             "{shown}"
         );
 
-        // What has gone since is not shown, whatever was asked for.
+        // What has gone since is not shown, whatever was asked for; the MTU is that of before.
         guest.policy("");
         apply(&guest);
         let status = guest.status().unwrap();
