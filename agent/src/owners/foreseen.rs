@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::drop_ins::NETWORKD_CONF;
 use super::own_files::{self, Change};
 use super::{drop_ins, ours};
 use crate::observe::Observation;
@@ -47,6 +48,9 @@ fn purpose(path: &std::path::Path) -> &'static str {
     let ending = path.extension().and_then(|ending| ending.to_str());
     match ending {
         Some("network") => "it tells systemd-networkd which interfaces the agent configures",
+        Some("conf") if path == std::path::Path::new(NETWORKD_CONF) => {
+            "it tells systemd-networkd to leave routes and policy rules that it did not make"
+        }
         Some("conf") => "it tells NetworkManager which interfaces the agent configures",
         // A `.link` file.
         _ => "it tells udev the name that the interface is to have",

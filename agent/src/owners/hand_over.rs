@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::drop_ins::{NETWORK_MANAGER, NETWORKD_CONF};
 use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
@@ -73,19 +74,19 @@ pub async fn take_back(roots: &Roots, interfaces: &[Interface]) -> Vec<String> {
 
 /// Has the managers that run read their configuration again, where a file of it changed.
 async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) -> bool {
-    let has = |extension: &str| {
-        let mut ends = changed.iter().filter_map(|path| path.extension());
-        ends.any(|end| end == extension)
+    let is_networkds = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "network") || path.ends_with(NETWORKD_CONF)
     };
     let mut told = false;
     for (manager, is_concerned) in [
         (
             Manager::Networkd,
-            has("network") && networkd::is_running(roots),
+            changed.iter().any(is_networkds) && networkd::is_running(roots),
         ),
         (
             Manager::NetworkManager,
-            has("conf") && network_manager::is_running(roots),
+            changed.iter().any(|path| path.ends_with(NETWORK_MANAGER))
+                && network_manager::is_running(roots),
         ),
     ] {
         if is_concerned {
