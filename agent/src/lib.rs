@@ -9,6 +9,7 @@ pub mod exit;
 pub mod journal;
 mod listing;
 pub mod lock;
+pub mod log;
 pub mod memory;
 pub mod netlink;
 pub mod observe;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use dra_guest_agent::cli::Cli;
 use dra_guest_agent::commands;
+use dra_guest_agent::log::Lines;
 
 /// musl's own allocator asks the kernel for every few objects: half of a short run's system calls.
 #[global_allocator]
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // The journal, or whoever reads standard error, adds the time.
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Lines)
         .with_max_level(cli.log_level)
         .with_target(false)
         .with_ansi(false)

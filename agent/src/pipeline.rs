@@ -19,7 +19,7 @@ use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;
 use crate::report::DeviceStatus;
 use crate::roots::Roots;
-use crate::{udev, verify};
+use crate::{log, udev, verify};
 
 /// The time between two looks at duplicate address detection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -108,13 +108,16 @@ pub async fn pass(
     });
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
-        for step in plan.steps() {
-            if plan == memory.plan {
-                tracing::debug!("{step}: {}", step.reason);
-            } else {
-                tracing::info!("{step}: {}", step.reason);
+        let is_news = plan != memory.plan;
+        log::together(|| {
+            for step in plan.steps() {
+                if is_news {
+                    tracing::info!("{step}: {}", step.reason);
+                } else {
+                    tracing::debug!("{step}: {}", step.reason);
+                }
             }
-        }
+        });
         let mut journal = open_journal(roots);
         let taken_back = reversal(journal.ledger(), &observation);
         journal.forget_all_but(&taken_back.open);

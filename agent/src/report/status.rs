@@ -130,7 +130,7 @@ impl Status {
             return Ok(());
         }
         let devices = device_files::write(roots, &self.devices);
-        let written = state_directory::replace(&path, &bytes).map_err(|error| Unwritten {
+        let written = state_directory::put(&path, &bytes).map_err(|error| Unwritten {
             path: path.clone(),
             error,
         });

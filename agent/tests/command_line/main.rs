@@ -10,6 +10,7 @@
 mod adversity;
 mod commands;
 mod guest;
+mod killed;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
