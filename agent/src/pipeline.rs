@@ -42,13 +42,12 @@ pub struct Draft {
 pub async fn draft(
     netlink: &Netlink,
     roots: &Roots,
+    journal: &Journal,
     policy: &Policy,
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let observation = observe(netlink, roots, &plan::asked(&wanted))
-        .await
-        .map_err(Ended::failed)?;
+    let observation = look(netlink, roots, journal, &wanted).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {
         wanted,
@@ -87,7 +86,11 @@ pub async fn pass(
     patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
-    let draft = || draft(netlink, roots, policy, reading);
+    let (mut journal, mut trouble) = match Journal::open(roots) {
+        Ok(journal) => (journal, None),
+        Err(error) => (Journal::nowhere(), Some(error)),
+    };
+    let draft = || draft(netlink, roots, &journal, policy, reading);
     let mut drafted = draft().await?;
     let told = memory
         .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
@@ -118,7 +121,9 @@ pub async fn pass(
                 }
             }
         });
-        let mut journal = open_journal(roots);
+        if let Some(trouble) = trouble.take() {
+            tracing::warn!("{trouble}: revert will lack what is done now");
+        }
         let taken_back = reversal(journal.ledger(), &observation);
         journal.forget_all_but(&taken_back.open);
         let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
@@ -130,9 +135,7 @@ pub async fn pass(
                 failures.insert(place, words(failure));
             }
         }
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
+        observation = look(netlink, roots, &journal, &wanted).await?;
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
@@ -142,9 +145,7 @@ pub async fn pass(
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
+        observation = look(netlink, roots, &journal, &wanted).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
@@ -201,11 +202,19 @@ async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
     }
 }
 
-/// The same holds of the journal.
-fn open_journal(roots: &Roots) -> Journal {
-    Journal::open(roots).unwrap_or_else(|error| {
-        tracing::warn!("{error}: revert will lack what is done now");
-        Journal::nowhere()
+/// A look at the kernel, and at what the agent has changed of it.
+async fn look(
+    netlink: &Netlink,
+    roots: &Roots,
+    journal: &Journal,
+    wanted: &[Wanted],
+) -> Result<Observation, Ended> {
+    let observation = observe(netlink, roots, &plan::asked(wanted))
+        .await
+        .map_err(Ended::failed)?;
+    Ok(Observation {
+        journal: journal.ledger().clone(),
+        ..observation
     })
 }
 

@@ -1,5 +1,6 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
+mod address;
 mod kernel;
 mod source_address;
 mod sysctl;
@@ -176,6 +177,7 @@ async fn run_transaction<'a, T: Target>(
             }
         }
     }
+    log.finish();
     applied.done += made;
 }
 

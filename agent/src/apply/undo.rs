@@ -88,6 +88,15 @@ pub enum Undo {
         /// The address.
         address: InterfaceAddress,
     },
+    /// With the address that was removed.
+    AddAddress {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+    },
     /// Without the route that was added.
     RemoveRoute {
         /// The index of the interface that it was added for.
@@ -169,6 +178,11 @@ impl Undo {
                 name,
                 address: *address,
             },
+            Action::RemoveAddress { address } => Self::AddAddress {
+                interface,
+                name,
+                address: *address,
+            },
             Action::AddRoute { route } => Self::RemoveRoute {
                 interface,
                 name,
@@ -217,6 +231,7 @@ impl fmt::Display for Undo {
             Self::RemoveAddress { name, address, .. } => {
                 write!(f, "remove {address} from {name} again")
             }
+            Self::AddAddress { name, address, .. } => write!(f, "add {address} to {name} again"),
             Self::RemoveRoute { name, route, .. } => {
                 write!(f, "remove from {name} the {route} again")
             }

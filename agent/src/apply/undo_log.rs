@@ -50,6 +50,12 @@ impl<'a> UndoLog<'a> {
         self.journal.retract(&others);
     }
 
+    /// Once every step is made.
+    pub(super) fn finish(self) {
+        let steps: Vec<Step> = self.begun.into_iter().cloned().collect();
+        self.journal.settle(&steps);
+    }
+
     /// The newest step. Once undone it is [`UndoLog::undone`].
     pub(super) fn take_last(&mut self) -> Option<&'a Step> {
         self.begun.pop()

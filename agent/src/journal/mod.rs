@@ -152,6 +152,18 @@ impl Journal {
         self.append(steps.iter().map(Line::Retract));
     }
 
+    /// After steps that were made and stand: what they brought back to what it was before the agent is
+    /// the agent's no more. What others make of it then is theirs.
+    pub fn settle(&mut self, steps: &[Step]) {
+        for step in steps {
+            let entry = self.ledger.entry(&Thing::of(step));
+            if let Some(entry) = entry.filter(|entry| entry.is_back()) {
+                let steps: Vec<Step> = entry.steps_back().cloned().collect();
+                self.retract(&steps);
+            }
+        }
+    }
+
     /// Keeps only the things for which `keep` holds, and rewrites the file; it goes away when nothing
     /// is left.
     ///

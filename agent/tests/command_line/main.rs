@@ -14,6 +14,7 @@ mod killed;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod no_longer_wanted;
 mod planning;
 mod revert;
 mod routing;
