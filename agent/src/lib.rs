@@ -7,6 +7,7 @@ pub mod concern;
 pub mod damper;
 pub mod exit;
 pub mod journal;
+mod kernel_calls;
 mod listing;
 pub mod lock;
 pub mod memory;

@@ -2,7 +2,9 @@
 
 mod apply;
 mod check;
+mod exec;
 mod inspect;
+mod near;
 mod plan;
 mod revert;
 mod run;
@@ -31,6 +33,7 @@ pub fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Plan { source, json } => once(plan::plan(&roots, &source.places(), json)),
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
+        Command::Exec(arguments) => exec::exec(&roots, arguments),
         Command::Inspect { json } => once(inspect::inspect(&roots, json)),
         Command::Revert { dry_run } => once(revert::revert(&roots, dry_run)),
         Command::Validate { files } => validate::validate(&files),

@@ -1,0 +1,58 @@
+//! What the status says of where a device is.
+
+use crate::exit::{Ended, Exit};
+use crate::numa::{CpuList, NodeList};
+use crate::report::{DeviceStatus, Status};
+use crate::roots::Roots;
+
+/// What is near a device.
+pub(super) enum Near {
+    /// Nodes, and the CPUs where those are not all that the nodes have.
+    Nodes {
+        nodes: NodeList,
+        cpus: Option<CpuList>,
+    },
+    /// All that the guest has.
+    Everywhere,
+    /// Nothing says, and why.
+    Unknown(String),
+}
+
+/// The status that the service or an `apply` has written.
+pub(super) fn status(roots: &Roots) -> Result<Status, Ended> {
+    let none = |message: String| Ended {
+        exit: Exit::NoAttributes,
+        message,
+    };
+    let status = Status::read(roots).map_err(Ended::failed)?.ok_or_else(|| {
+        let path = Status::path(roots);
+        none(format!(
+            "there is no {}: the agent has not run yet",
+            path.display()
+        ))
+    })?;
+    match status.problem {
+        Some(problem) if status.document_digest.is_none() => Err(none(problem)),
+        _ => Ok(status),
+    }
+}
+
+/// Where the device is.
+///
+/// # Errors
+/// With why it is nowhere in the guest.
+pub(super) fn near(device: &DeviceStatus) -> Result<Near, String> {
+    let report = &device.report;
+    if let Some(node) = report.numa_node {
+        return Ok(Near::Nodes {
+            nodes: [node].into_iter().collect(),
+            cpus: None,
+        });
+    }
+    if report.interface_name.is_none() && report.guest_pci_address.is_none() {
+        return Err(format!("{}: {}", report.reason, report.message));
+    }
+    Ok(Near::Unknown(
+        "nothing says which NUMA node it is on".to_owned(),
+    ))
+}
