@@ -11,6 +11,7 @@ mod listing;
 pub mod lock;
 pub mod memory;
 pub mod netlink;
+pub mod numa;
 pub mod observe;
 pub mod owners;
 pub mod pace;

@@ -1,0 +1,7 @@
+//! NUMA: which CPUs and memory the guest has, and what is near a device.
+
+pub mod cpu_list;
+pub mod topology;
+
+pub use cpu_list::{CpuList, ListError, NodeList};
+pub use topology::Topology;
