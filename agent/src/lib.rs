@@ -27,4 +27,5 @@ mod small_file;
 pub mod source;
 mod state_directory;
 pub mod udev;
+pub mod units;
 pub mod verify;
