@@ -77,6 +77,16 @@ pub enum Command {
     /// Its exit code is 126 when it cannot be run and 127 when it is not there. Needs the status that
     /// run or apply has written, and no privilege. With one NUMA node all is near, and nothing is done.
     Exec(Exec),
+    /// Print what is known of a device as assignments, for scripts and for systemd's EnvironmentFile=.
+    ///
+    /// Beside what the device's file below /run/dra-guest/devices has, the CPUs and the nodes near it as they
+    /// are now: DRA_GUEST_CPUS and DRA_GUEST_MEMS, as podman's --cpuset-cpus and --cpuset-mems take them.
+    /// With one NUMA node all is near, and both are absent.
+    Env {
+        /// The device: claim/request, a request, an interface or a guest PCI address, where it is unique.
+        #[arg(long, value_name = "ID")]
+        device: String,
+    },
     /// Show what this guest has: its network interfaces as the kernel describes them.
     Inspect {
         /// Print it as JSON, in the form of the planner's cases.
@@ -104,7 +114,7 @@ pub enum Command {
 impl Command {
     /// Whether it tells nothing on its way: what delays the command of `exec` is left out.
     pub fn is_silent(&self) -> bool {
-        matches!(self, Self::Exec(_))
+        matches!(self, Self::Exec(_) | Self::Env { .. })
     }
 }
 

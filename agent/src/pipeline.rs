@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
 use crate::netlink::Netlink;
+use crate::numa::Places;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
@@ -88,9 +89,17 @@ pub async fn pass(
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
     let draft = || draft(netlink, roots, policy, reading);
+    let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
     let mut drafted = draft().await?;
+    let units = memory.units(roots, &drafted, &places);
     let told = memory
-        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .hand_over(
+            roots,
+            &drafted.wanted,
+            &drafted.observation,
+            &drafted.plan,
+            units.clone(),
+        )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft().await?;
@@ -134,7 +143,9 @@ pub async fn pass(
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
         let after = plan::plan(&wanted, &observation);
-        memory.hand_over(roots, &wanted, &observation, &after).await;
+        memory
+            .hand_over(roots, &wanted, &observation, &after, units)
+            .await;
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
@@ -150,6 +161,7 @@ pub async fn pass(
         if device.report.ready {
             memory.damper.reached(wanted);
         }
+        device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
     }
     memory.damper.retain(&wanted);

@@ -13,7 +13,6 @@ use crate::cli::Exec;
 use crate::exit::{Ended, Exit};
 use crate::kernel_calls::restore_sigpipe;
 use crate::numa::placement::place;
-use crate::report::Status;
 use crate::roots::Roots;
 
 pub(super) fn exec(roots: &Roots, arguments: Exec) -> Result<Exit, Ended> {

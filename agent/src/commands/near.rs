@@ -1,8 +1,8 @@
 //! What the status says of where a device is.
 
 use crate::exit::{Ended, Exit};
-use crate::numa::{CpuList, NodeList};
-use crate::report::{DeviceStatus, Status};
+use crate::numa::{By, CpuList, NodeList};
+use crate::report::{DeviceStatus, LocalityStatus, Status};
 use crate::roots::Roots;
 
 /// What is near a device.
@@ -43,16 +43,17 @@ pub(super) fn status(roots: &Roots) -> Result<Status, Ended> {
 /// With why it is nowhere in the guest.
 pub(super) fn near(device: &DeviceStatus) -> Result<Near, String> {
     let report = &device.report;
-    if let Some(node) = report.numa_node {
-        return Ok(Near::Nodes {
-            nodes: [node].into_iter().collect(),
-            cpus: None,
-        });
-    }
     if report.interface_name.is_none() && report.guest_pci_address.is_none() {
         return Err(format!("{}: {}", report.reason, report.message));
     }
-    Ok(Near::Unknown(
-        "nothing says which NUMA node it is on".to_owned(),
-    ))
+    match &device.locality {
+        None => Ok(Near::Everywhere),
+        Some(LocalityStatus::Near(near)) => Ok(Near::Nodes {
+            nodes: near.nodes.clone(),
+            // Those of nodes are read anew: CPUs come and go.
+            cpus: matches!(near.by, By::LocalCpus | By::AlignedCpus).then(|| near.cpus.clone()),
+        }),
+        Some(LocalityStatus::Unknown(why)) => Ok(Near::Unknown(why.clone())),
+        Some(LocalityStatus::NotThere(why)) => Err(why.clone()),
+    }
 }

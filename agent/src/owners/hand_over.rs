@@ -81,7 +81,8 @@ pub async fn take_back(roots: &Roots, interfaces: &[Interface]) -> Vec<String> {
 /// true when a network manager was told.
 async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) -> bool {
     if changed.iter().any(|path| units::is_drop_in(path)) && units::is_systemd_running(roots) {
-        troubles.extend(reload::reload_units().await.err());
+        troubles.extend(units::bring(roots, changed).await);
+        troubles.extend(units::reload().await.err());
     }
     let has = |extension: &str| {
         let network = changed.iter().filter(|path| !units::is_drop_in(path));

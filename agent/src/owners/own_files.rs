@@ -203,7 +203,9 @@ impl Synced {
                 let result = fs::remove_file(roots.run.join(path));
                 if result.is_ok() && units::is_drop_in(path) {
                     // The unit's directory of drop-ins, unless others have some there.
-                    let _ = path.parent().map(|unit| fs::remove_dir(roots.run.join(unit)));
+                    let _ = path
+                        .parent()
+                        .map(|unit| fs::remove_dir(roots.run.join(unit)));
                 }
                 self.note(roots, path, result);
             }

@@ -1,4 +1,4 @@
-//! Tells systemd, or a network manager that runs, to read its configuration again, by its own program.
+//! Tells a manager that runs to read its configuration again, by its own program.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -28,15 +28,6 @@ pub(super) async fn reload(manager: Manager) -> Result<(), String> {
         .map_err(|why| format!("{manager} was not told to read its configuration again: {why}"))
 }
 
-/// Has systemd read its units again, and their drop-ins: a unit that runs is brought to the CPUs and memory
-/// that it is allowed from then on (`systemd.resource-control(5)`), its affinity and memory policy when it
-/// starts the next time.
-pub(super) async fn reload_units() -> Result<(), String> {
-    run(Path::new("/usr/bin/systemctl"), &["daemon-reload"])
-        .await
-        .map_err(|why| format!("systemd was not told to read its units again: {why}"))
-}
-
 /// Tells `NetworkManager` to let go of an interface that it has already, or that it may have it again;
 /// that holds until it starts anew.
 pub(super) async fn manage(interface: &str, managed: bool) -> Result<(), String> {
@@ -51,7 +42,8 @@ pub(super) async fn manage(interface: &str, managed: bool) -> Result<(), String>
         .map_err(|why| format!("NetworkManager was not told {what} {interface}: {why}"))
 }
 
-async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
+/// Runs a program to its end, and says why that did not go well.
+pub(crate) async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
     let named = |error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
         .args(arguments)

@@ -9,5 +9,5 @@ pub mod relay;
 pub mod status;
 
 pub use choice::ChoiceError;
-pub use device_status::DeviceStatus;
+pub use device_status::{DeviceStatus, LocalityStatus};
 pub use status::Status;

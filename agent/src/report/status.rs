@@ -52,7 +52,7 @@ pub enum StatusError {
         /// The file.
         path: PathBuf,
         /// The operating system's answer.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// It is there and cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
@@ -60,7 +60,7 @@ pub enum StatusError {
         /// The file.
         path: PathBuf,
         /// The operating system's answer.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// It is not what an agent writes.
     #[error("{}: {error}: it was not written by this agent", .path.display())]

@@ -52,7 +52,15 @@ pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<Str
     }
     let mut files = Vec::new();
     let mut troubles = Vec::new();
-    for (name, Unit { devices, cpus, nodes }) in units {
+    for (
+        name,
+        Unit {
+            devices,
+            cpus,
+            nodes,
+        },
+    ) in units
+    {
         let devices = listing(devices);
         let bounds = Bounds::new(&nodes, &cpus, topology);
         if bounds.cpus.is_empty() && !bounds.isolated.is_empty() {
