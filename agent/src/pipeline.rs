@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
 use crate::netlink::Netlink;
+use crate::numa::Places;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
@@ -91,9 +92,17 @@ pub async fn pass(
         Err(error) => (Journal::nowhere(), Some(error)),
     };
     let draft = || draft(netlink, roots, &journal, policy, reading);
+    let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
     let mut drafted = draft().await?;
+    let units = memory.units(roots, &drafted, &places);
     let told = memory
-        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .hand_over(
+            roots,
+            &drafted.wanted,
+            &drafted.observation,
+            &drafted.plan,
+            units.clone(),
+        )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft().await?;
@@ -140,7 +149,9 @@ pub async fn pass(
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
         let after = plan::plan(&wanted, &observation);
-        memory.hand_over(roots, &wanted, &observation, &after).await;
+        memory
+            .hand_over(roots, &wanted, &observation, &after, units)
+            .await;
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
@@ -154,6 +165,7 @@ pub async fn pass(
         if device.report.ready {
             memory.damper.reached(wanted);
         }
+        device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
     }
     memory.damper.retain(&wanted);

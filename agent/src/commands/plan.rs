@@ -6,15 +6,21 @@ use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
 use crate::journal::Journal;
+use crate::numa::Places;
 use crate::owners::{self, FileStep};
 use crate::pipeline;
 use crate::plan::{Plan, PlannedDevice};
 use crate::roots::Roots;
-use crate::source::{self, Places};
+use crate::source;
+use crate::units;
 
-pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<Exit, Ended> {
+pub(super) async fn plan(
+    roots: &Roots,
+    sources: &source::Places,
+    json: bool,
+) -> Result<Exit, Ended> {
     let policy = load_policy(roots)?;
-    let loaded = source::load(roots, places).map_err(|error| Ended {
+    let loaded = source::load(roots, sources).map_err(|error| Ended {
         exit: exit_of(&error),
         message: error.to_string(),
     })?;
@@ -25,7 +31,13 @@ pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<E
         Journal::nowhere()
     });
     let draft = pipeline::draft(&netlink, roots, &journal, &policy, &loaded.reading).await?;
-    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan);
+    let document = &loaded.reading.document;
+    let places = Places::new(&roots.sys, document, policy.host_nodes());
+    let (units, troubles) = units::wanted(roots, &draft, &places);
+    for trouble in troubles {
+        tracing::warn!("{trouble}");
+    }
+    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan, units);
     if json {
         let plan = &draft.plan;
         print_json(&WithFiles { files, plan })?;

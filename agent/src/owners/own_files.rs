@@ -13,6 +13,7 @@ use super::DropIn;
 use crate::roots::Roots;
 use crate::small_file;
 use crate::state_directory::{put, replace};
+use crate::units;
 
 /// The list, below `/run`.
 const LIST: &str = "dra-guest/files.json";
@@ -202,6 +203,12 @@ impl Synced {
             Place::Foreign => self.refuse(roots, path, None),
             Place::Ours(_) => {
                 let result = fs::remove_file(roots.run.join(path));
+                if result.is_ok() && units::is_drop_in(path) {
+                    // The unit's directory of drop-ins, unless others have some there.
+                    let _ = path
+                        .parent()
+                        .map(|unit| fs::remove_dir(roots.run.join(unit)));
+                }
                 self.note(roots, path, result);
             }
         }

@@ -13,6 +13,8 @@ use device_attributes::{DeviceIdentity, Name};
 use sha2::{Digest, Sha256};
 
 use super::DeviceStatus;
+use crate::numa::Bounds;
+use crate::numa::cpu_list::{Kind, List};
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -47,7 +49,10 @@ pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwri
         // Every map of a report has string keys, and memory takes all bytes.
         let mut json = serde_json::to_vec_pretty(device).unwrap_or_default();
         json.push(b'\n');
-        for (ending, bytes) in [("json", json), ("env", env(&device.report).into_bytes())] {
+        for (ending, bytes) in [
+            ("json", json),
+            ("env", env(&device.report, &device.bounds).into_bytes()),
+        ] {
             let name = format!("{stem}.{ending}");
             let path = directory.join(&name);
             put(&path, &bytes).map_err(|error| Unwritten { path, error })?;
@@ -152,9 +157,9 @@ fn fitting(stem: &str) -> String {
     text
 }
 
-/// What was observed of a device, as assignments that a shell and systemd's `EnvironmentFile=` read.
-/// What is not known is absent.
-pub fn env(device: &DeviceReport) -> String {
+/// What was observed of a device and what is near it, as assignments that a shell and systemd's
+/// `EnvironmentFile=` read. What is not known is absent, and so is a bound where all is near.
+pub fn env(device: &DeviceReport, bounds: &Bounds) -> String {
     let identity = &device.identity;
     let claim = identity.claim.as_ref();
     let name = |name: Option<&Name>| name.map(ToString::to_string);
@@ -183,6 +188,9 @@ pub fn env(device: &DeviceReport) -> String {
             device.guest_pci_address.map(|pci| pci.to_string()),
         ),
         ("NUMA_NODE", device.numa_node.map(|node| node.to_string())),
+        ("CPUS", some(&bounds.cpus)),
+        ("ISOLATED_CPUS", some(&bounds.isolated)),
+        ("MEMS", some(&bounds.memory)),
     ];
     let mut text = String::new();
     for (key, value) in variables {
@@ -193,11 +201,15 @@ pub fn env(device: &DeviceReport) -> String {
     text
 }
 
+fn some<K: Kind>(list: &List<K>) -> Option<String> {
+    (!list.is_empty()).then(|| list.to_string())
+}
+
 /// A value in single quotes, in which a shell and systemd take every character as it is.
 fn quoted(value: &str) -> String {
     // An interface's name may have a quote in it, and control characters, which no script expects.
     let value: String = value.chars().filter(|c| !c.is_control()).collect();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+-".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+,-".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
         value
     } else {
