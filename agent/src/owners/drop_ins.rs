@@ -125,18 +125,20 @@ fn link(ours: &Ours) -> Option<DropIn> {
     Some(DropIn {
         path: format!("systemd/network/00-dra-guest-{file}.link").into(),
         text: format!(
-            "{HEAD}[Match]\n{}={mac}\n\n\
+            "{HEAD}[Match]\n{}\n\n\
              [Link]\nNamePolicy=\nName={name}\nAlternativeNamesPolicy=database onboard slot path\n\
              MACAddressPolicy=none\n",
-            key(ours)
+            matching(ours)
         ),
     })
 }
 
-fn key(ours: &Ours) -> &'static str {
+/// What to know it by. A VLAN that is made of it has its MAC address, and a kind.
+fn matching(ours: &Ours) -> String {
+    let mac = ours.mac_address;
     if ours.is_permanent {
-        "PermanentMACAddress"
+        format!("PermanentMACAddress={mac}")
     } else {
-        "MACAddress"
+        format!("MACAddress={mac}\nKind=!*")
     }
 }

@@ -218,7 +218,10 @@ fn at_work(manager: Manager) -> &'static str {
         Manager::Ifupdown => {
             "systemctl show --property=ActiveState networking.service | grep -v '=active' || true"
         }
-        Manager::CloudInit => "cloud-init status --wait >/dev/null || cloud-init status --long",
+        // 2 is for what it got over: here, that the agent has renamed what it was to rename.
+        Manager::CloudInit => {
+            "cloud-init status --wait >/dev/null; test $? -ne 1 || cloud-init status --long"
+        }
     }
 }
 

@@ -4,26 +4,24 @@ use anyhow::{Result, ensure};
 use dra_guest_tests::guest::Managed;
 use dra_guest_tests::way::NIC_MAC;
 
-use super::{E1000E_MAC, VIRTIO_MAC};
+use super::E1000E_MAC;
 
 pub(crate) fn vlan(booted: &mut Managed) -> Result<()> {
     booted.guest.stdout_of(
-        "modprobe 8021q && ip link add link net3 name net3.7 type vlan id 7 && ip link set net3.7 up",
+        "modprobe 8021q && ip link add link net2 name net2.7 type vlan id 7 && ip link set net2.7 up",
     )?;
-    booted.expect_shown("net3.7", &[VIRTIO_MAC, "mtu 1480"])?;
-    // Its MTU cannot be more than that of the NIC, and shrinks with it.
-    booted
-        .guest
-        .stdout_of("ip link set net3 mtu 1500 && ip link set net3.7 mtu 1500")?;
-    booted.wait_for_shown("net3", &["mtu 1480", "2001:db8::7/64"])?;
-    booted.wait_for_shown("net3.7", &["mtu 1480"])?;
-    // A look from the beginning finds the NIC, too.
-    booted
-        .guest
-        .stdout_of("systemctl restart dra-guest-agent.service")?;
-    let report = booted.wait_for("virtio", "Configured")?;
-    ensure!(report["interfaceName"] == "net3", "{report}");
-    booted.guest.stdout_of("ip link delete net3.7").map(|_| ())
+    booted.expect_shown("net2.7", &[E1000E_MAC, "mtu 9000"])?;
+    // Its MTU cannot be more than that of the NIC, and shrinks with it. Both are set without the agent,
+    // which would be between.
+    booted.guest.stdout_of(
+        "systemctl stop dra-guest-agent.service && ip link set net2 mtu 9100 && \
+         ip link set net2.7 mtu 9100 && systemctl start dra-guest-agent.service",
+    )?;
+    booted.wait_for_shown("net2", &["mtu 9000", "192.0.2.6/24"])?;
+    booted.wait_for_shown("net2.7", &["mtu 9000"])?;
+    let report = booted.wait_for("e1000e", "Configured")?;
+    ensure!(report["interfaceName"] == "net2", "{report}");
+    booted.guest.stdout_of("ip link delete net2.7").map(|_| ())
 }
 
 pub(crate) fn bond(booted: &mut Managed) -> Result<()> {
@@ -39,10 +37,11 @@ pub(crate) fn bond(booted: &mut Managed) -> Result<()> {
 
 /// With `none` both ports have the bond's MAC address, with the others one or none of them.
 fn bond_with(booted: &mut Managed, whose_mac: &str) -> Result<()> {
-    // A port joins while it is down, and the agent would set it up.
+    // A port joins while it is down, and the agent would set it up. To a bond without a MAC address udev
+    // gives one.
     booted.guest.stdout_of(&format!(
         "systemctl stop dra-guest-agent.service && \
-         ip link add bond0 type bond mode active-backup miimon 100 fail_over_mac {whose_mac} && \
+         ip link add bond0 address {NIC_MAC} type bond mode active-backup miimon 100 fail_over_mac {whose_mac} && \
          for port in net1 net2; do ip link set $port down && ip link set $port master bond0 || exit; done && \
          ip link set bond0 up && systemctl start dra-guest-agent.service"
     ))?;
