@@ -165,7 +165,7 @@ fn what_is_brought_near_a_device_is_said_key_by_key() {
     let units: Vec<String> = rule.pin.unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(units, ["unit:db.service", "unit:web@1.service"]);
     assert_eq!(rule.places["irq"].to_string(), "agent.toml:9:1");
-    let one = super::tests::rule("[[device]]\npin = \"unit:net.slice\"\n")
+    let one = tests::rule("[[device]]\npin = \"unit:net.slice\"\n")
         .pin
         .unwrap();
     assert!(matches!(&one[..], [PinTarget::Unit(name)] if name.is_slice()));
