@@ -151,10 +151,10 @@ mod tests {
     fn one_that_hangs_is_given_up() {
         let run = tempfile::tempdir().unwrap();
         fs::create_dir(run.path().join(DIRECTORY)).unwrap();
-        let socket = run.path().join(DIRECTORY).join("irqbalance3.sock");
-        let listener = UnixListener::bind(&socket).unwrap();
-        nix::sys::socket::listen(&listener, nix::sys::socket::Backlog::new(1).unwrap()).unwrap();
-        let waiting: Vec<_> = (0..8).map_while(|_| connect(&socket).ok()).collect();
+        let path = run.path().join(DIRECTORY).join("irqbalance3.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        socket::listen(&listener, socket::Backlog::new(1).unwrap()).unwrap();
+        let waiting: Vec<_> = (0..8).map_while(|_| connect(&path).ok()).collect();
         assert!(waiting.len() < 8, "its queue takes all");
         assert_eq!(Irqbalance::find(run.path()), None);
     }

@@ -1,5 +1,6 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use device_attributes::read::Reading;
@@ -12,7 +13,7 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
 use crate::netlink::Netlink;
-use crate::observe::{Observation, observe};
+use crate::observe::{Asked, Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
 use crate::plan::{self, Action, Plan, Step, Wanted};
@@ -23,6 +24,9 @@ use crate::{udev, verify};
 
 /// The time between two looks at duplicate address detection.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often steps are made and looked at in one pass, where they give a device other interrupts.
+const ROUNDS: usize = 3;
 
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
@@ -44,17 +48,30 @@ pub async fn draft(
     roots: &Roots,
     policy: &Policy,
     reading: &Reading,
+    memory: &Memory,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let observation = observe(netlink, roots, &plan::asked(&wanted))
-        .await
-        .map_err(Ended::failed)?;
+    let observation = look(netlink, roots, &wanted, memory).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {
         wanted,
         observation,
         plan,
     })
+}
+
+/// A look at what the wanted devices are about.
+async fn look(
+    netlink: &Netlink,
+    roots: &Roots,
+    wanted: &[Wanted],
+    memory: &Memory,
+) -> Result<Observation, Ended> {
+    let asked = Asked {
+        unmovable: memory.unmovable.clone(),
+        ..plan::asked(wanted)
+    };
+    observe(netlink, roots, &asked).await.map_err(Ended::failed)
 }
 
 /// What a pass found in the end.
@@ -87,13 +104,12 @@ pub async fn pass(
     patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
-    let draft = || draft(netlink, roots, policy, reading);
-    let mut drafted = draft().await?;
+    let mut drafted = draft(netlink, roots, policy, reading, memory).await?;
     let told = memory
         .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
-        drafted = draft().await?;
+        drafted = draft(netlink, roots, policy, reading, memory).await?;
     }
     let Draft {
         wanted,
@@ -102,34 +118,37 @@ pub async fn pass(
     } = drafted;
     let standing = Standing::look(roots, &wanted, &observation, &plan);
     let mut failures = memory.held_back(&wanted, &plan, &standing);
-    plan.transactions.retain(|transaction| {
-        let mut steps = transaction.steps.iter();
-        !steps.any(|step| failures.contains_key(&step.device))
-    });
+    drop_failed(&mut plan, &failures);
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
-        for step in plan.steps() {
-            if plan == memory.plan {
-                tracing::debug!("{step}: {}", step.reason);
-            } else {
-                tracing::info!("{step}: {}", step.reason);
-            }
-        }
+        tell_steps(&plan, plan == memory.plan);
         let mut journal = open_journal(roots);
-        let taken_back = reversal(journal.ledger(), &observation);
-        journal.forget_all_but(&taken_back.open);
-        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
+        let mut todo = plan.transactions.clone();
+        for _ in 0..ROUNDS {
+            let taken_back = reversal(journal.ledger(), &observation);
+            journal.forget_all_but(&taken_back.open);
+            let applied = apply::apply(netlink, roots, &mut journal, &todo).await;
+            for place in 0..wanted.len() {
+                if let Some(failure) = applied.failure_of(place) {
+                    failures.insert(place, words(failure));
+                }
+            }
+            memory.unmovable.extend(applied.unmovable);
+            observation = look(netlink, roots, &wanted, memory).await?;
+            if !todo.iter().flat_map(|it| &it.steps).any(renews_interrupts) {
+                break;
+            }
+            let mut next = plan::plan(&wanted, &observation);
+            drop_failed(&mut next, &failures);
+            if next.transactions.is_empty() {
+                break;
+            }
+            tell_steps(&next, false);
+            todo = next.transactions;
+        }
         if let Some(trouble) = journal.take_trouble() {
             tracing::warn!("{trouble}");
         }
-        for place in 0..wanted.len() {
-            if let Some(failure) = applied.failure_of(place) {
-                failures.insert(place, words(failure));
-            }
-        }
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
@@ -139,9 +158,7 @@ pub async fn pass(
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
+        observation = look(netlink, roots, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
@@ -151,8 +168,12 @@ pub async fn pass(
             memory.damper.reached(wanted);
         }
         add_words(&mut device.report.message, &standing.words(place));
+        if let Some((now, pinning)) = device.pinning.as_mut().zip(observation.pinning.as_ref()) {
+            now.contested = memory.contested(wanted, pinning);
+            add_words(&mut device.report.message, &now.words());
+        }
     }
-    memory.damper.retain(&wanted);
+    memory.retain(&wanted);
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);
@@ -178,6 +199,34 @@ fn add_words(message: &mut String, words: &str) {
             message.push_str("; ");
         }
         message.push_str(words);
+    }
+}
+
+/// Without the transactions of devices that have failed.
+fn drop_failed(plan: &mut Plan, failures: &BTreeMap<usize, String>) {
+    plan.transactions.retain(|transaction| {
+        let mut steps = transaction.steps.iter();
+        !steps.any(|step| failures.contains_key(&step.device))
+    });
+}
+
+fn tell_steps(plan: &Plan, is_known: bool) {
+    for step in plan.steps() {
+        if is_known {
+            tracing::debug!("{step}: {}", step.reason);
+        } else {
+            tracing::info!("{step}: {}", step.reason);
+        }
+    }
+}
+
+/// Whether an interface has other interrupts after it, or has them at all: with its channels, and once
+/// it is up.
+fn renews_interrupts(step: &Step) -> bool {
+    match &step.action {
+        Action::Pin(pin) => pin.renews_interrupts(),
+        Action::SetUp => true,
+        _ => false,
     }
 }
 

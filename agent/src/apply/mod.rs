@@ -1,6 +1,7 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod kernel;
+mod pin;
 mod source_address;
 mod sysctl;
 #[cfg(test)]
@@ -29,6 +30,8 @@ pub struct Applied<E = NetlinkError> {
     pub skipped: usize,
     /// One for each transaction that was tried and fell.
     pub failures: Vec<Failure<E>>,
+    /// The interrupts that the kernel does not let anyone move.
+    pub unmovable: BTreeSet<u32>,
 }
 
 /// A transaction that fell.
@@ -71,7 +74,10 @@ pub async fn apply(
     journal: &mut Journal,
     transactions: &[Transaction],
 ) -> Applied {
-    run(&mut Kernel::new(netlink, roots), journal, transactions).await
+    let mut kernel = Kernel::new(netlink, roots);
+    let mut applied = run(&mut kernel, journal, transactions).await;
+    applied.unmovable = kernel.unmovable;
+    applied
 }
 
 /// Takes one step back.
@@ -115,6 +121,7 @@ async fn run<T: Target>(
         undone: 0,
         skipped: 0,
         failures: Vec::new(),
+        unmovable: BTreeSet::new(),
     };
     for transaction in transactions {
         let devices = transaction.steps.iter().map(|step| step.device);

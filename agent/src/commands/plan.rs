@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
+use crate::memory::Memory;
 use crate::owners::{self, FileStep};
 use crate::pipeline;
 use crate::plan::{Plan, PlannedDevice};
@@ -19,7 +20,14 @@ pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<E
     })?;
     tell_notes(&loaded);
     let netlink = connect()?;
-    let draft = pipeline::draft(&netlink, roots, &policy, &loaded.reading).await?;
+    let draft = pipeline::draft(
+        &netlink,
+        roots,
+        &policy,
+        &loaded.reading,
+        &Memory::default(),
+    )
+    .await?;
     let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan);
     if json {
         let plan = &draft.plan;

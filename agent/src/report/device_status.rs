@@ -4,7 +4,7 @@ use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
 
 use crate::observe::{Interface, Observation};
-use crate::plan::{RoutingNow, Wanted, routing_now};
+use crate::plan::{PinningNow, RoutingNow, Wanted, routing_now};
 use crate::routing::{Route, RoutingRule};
 
 /// What was observed of one device.
@@ -24,6 +24,9 @@ pub struct DeviceStatus {
     /// Its policy rules that are there, likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RoutingRule>,
+    /// What of it is wanted near it, and what is, where the policy asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinning: Option<PinningNow>,
 }
 
 impl DeviceStatus {
@@ -40,6 +43,7 @@ impl DeviceStatus {
             mtu: Some(interface.mtu),
             routes,
             rules,
+            pinning: None,
         }
     }
 }
@@ -52,6 +56,7 @@ impl From<DeviceReport> for DeviceStatus {
             mtu: None,
             routes: Vec::new(),
             rules: Vec::new(),
+            pinning: None,
         }
     }
 }

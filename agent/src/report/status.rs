@@ -191,6 +191,7 @@ impl fmt::Display for Status {
             let routing = device.routes.iter().map(ToString::to_string);
             let routing = routing.chain(device.rules.iter().map(ToString::to_string));
             let (routing, mtu) = (listing(routing), device.mtu);
+            let pinning = device.pinning.as_ref();
             let device = &device.report;
             write!(f, "\n  {}: {}", device.identity, device.reason)?;
             if let Some(name) = &device.interface_name {
@@ -213,6 +214,9 @@ impl fmt::Display for Status {
             }
             if !routing.is_empty() {
                 write!(f, ", {routing}")?;
+            }
+            if let Some(pinning) = pinning {
+                write!(f, ", {pinning}")?;
             }
             if !device.message.is_empty() {
                 write!(f, ": {}", device.message)?;

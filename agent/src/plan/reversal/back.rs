@@ -20,6 +20,8 @@ pub(super) enum Back {
     /// Once the names are what they were.
     AlternativeName(Step),
     Left(String),
+    /// It is not known how it is now: this was no look at it.
+    NotLookedAt,
 }
 
 /// What becomes of the thing of an entry; `interface` is the one whose it is.
@@ -74,6 +76,7 @@ pub(super) fn back(
         Action::AddRule { rule } => undo_where(observation.rules.contains(rule)),
         // A route or rule of the agent's own was no part of what was before it.
         Action::RemoveRoute { .. } | Action::RemoveRule { .. } => Back::Already,
+        Action::Pin(_) => Back::NotLookedAt,
     }
 }
 
