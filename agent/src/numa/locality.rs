@@ -241,7 +241,7 @@ fn near_host(
 }
 
 /// As in "CPUs 2-3".
-fn named<K: Kind>(list: &List<K>) -> String {
+pub(crate) fn named<K: Kind>(list: &List<K>) -> String {
     let plural = if list.len() == 1 { "" } else { "s" };
     format!("{}{plural} {list}", K::NOUN)
 }

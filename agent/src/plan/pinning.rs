@@ -9,6 +9,7 @@ use device_attributes::report::Reason;
 
 use super::pin::Pin;
 use super::{Action, Problem, Step, Transaction, Wanted};
+use crate::numa::locality::named;
 use crate::numa::{Clues, CpuList, Locality, Near, NotThere, locality};
 use crate::observe::{Interface, Observation, Pinning};
 use crate::policy::{Interrupts, Queues};
@@ -142,10 +143,8 @@ impl Draft<'_> {
             return;
         }
         self.now.cpus = Some(self.near.clone());
-        self.why = format!(
-            "CPUs {} of NUMA node {} are near it, by {}",
-            self.near, near.nodes, near.by
-        );
+        let (cpus, nodes) = (named(&self.near), named(&near.nodes));
+        self.why = format!("near it: {cpus} of {nodes}, by {}", near.by);
         queues::channels(self);
         // With other channels come other interrupts and queues: those are looked at after that.
         if self.needs.steps.is_empty() {
