@@ -13,14 +13,15 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
 use crate::netlink::Netlink;
-use crate::observe::{Asked, Observation, observe};
+use crate::numa::Places;
+use crate::observe::{Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
 use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;
 use crate::report::DeviceStatus;
 use crate::roots::Roots;
-use crate::{udev, verify};
+use crate::{log, udev, verify};
 
 /// The time between two looks at duplicate address detection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -46,32 +47,19 @@ pub struct Draft {
 pub async fn draft(
     netlink: &Netlink,
     roots: &Roots,
+    journal: &Journal,
     policy: &Policy,
     reading: &Reading,
     memory: &Memory,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let observation = look(netlink, roots, &wanted, memory).await?;
+    let observation = look(netlink, roots, journal, &wanted, memory).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {
         wanted,
         observation,
         plan,
     })
-}
-
-/// A look at what the wanted devices are about.
-async fn look(
-    netlink: &Netlink,
-    roots: &Roots,
-    wanted: &[Wanted],
-    memory: &Memory,
-) -> Result<Observation, Ended> {
-    let asked = Asked {
-        unmovable: memory.unmovable.clone(),
-        ..plan::asked(wanted)
-    };
-    observe(netlink, roots, &asked).await.map_err(Ended::failed)
 }
 
 /// What a pass found in the end.
@@ -104,12 +92,24 @@ pub async fn pass(
     patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
-    let mut drafted = draft(netlink, roots, policy, reading, memory).await?;
+    let (mut journal, mut trouble) = match Journal::open(roots) {
+        Ok(journal) => (journal, None),
+        Err(error) => (Journal::nowhere(), Some(error)),
+    };
+    let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
+    let mut drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
+    let units = memory.units(roots, &drafted, &places);
     let told = memory
-        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .hand_over(
+            roots,
+            &drafted.wanted,
+            &drafted.observation,
+            &drafted.plan,
+            units.clone(),
+        )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
-        drafted = draft(netlink, roots, policy, reading, memory).await?;
+        drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     }
     let Draft {
         wanted,
@@ -121,8 +121,10 @@ pub async fn pass(
     drop_failed(&mut plan, &failures);
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
-        tell_steps(&plan, plan == memory.plan);
-        let mut journal = open_journal(roots);
+        tell_steps(&plan, plan != memory.plan);
+        if let Some(trouble) = trouble.take() {
+            tracing::warn!("{trouble}: revert will lack what is done now");
+        }
         let mut todo = plan.transactions.clone();
         for _ in 0..ROUNDS {
             let taken_back = reversal(journal.ledger(), &observation);
@@ -134,7 +136,7 @@ pub async fn pass(
                 }
             }
             memory.unmovable.extend(applied.unmovable);
-            observation = look(netlink, roots, &wanted, memory).await?;
+            observation = look(netlink, roots, &journal, &wanted, memory).await?;
             if !todo.iter().flat_map(|it| &it.steps).any(renews_interrupts) {
                 break;
             }
@@ -143,7 +145,7 @@ pub async fn pass(
             if next.transactions.is_empty() {
                 break;
             }
-            tell_steps(&next, false);
+            tell_steps(&next, true);
             todo = next.transactions;
         }
         if let Some(trouble) = journal.take_trouble() {
@@ -153,12 +155,14 @@ pub async fn pass(
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
         let after = plan::plan(&wanted, &observation);
-        memory.hand_over(roots, &wanted, &observation, &after).await;
+        memory
+            .hand_over(roots, &wanted, &observation, &after, units)
+            .await;
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
-        observation = look(netlink, roots, &wanted, memory).await?;
+        observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
@@ -167,6 +171,7 @@ pub async fn pass(
         if device.report.ready {
             memory.damper.reached(wanted);
         }
+        device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
         if let Some((now, pinning)) = device.pinning.as_mut().zip(observation.pinning.as_ref()) {
             now.contested = memory.contested(wanted, pinning);
@@ -210,14 +215,16 @@ fn drop_failed(plan: &mut Plan, failures: &BTreeMap<usize, String>) {
     });
 }
 
-fn tell_steps(plan: &Plan, is_known: bool) {
-    for step in plan.steps() {
-        if is_known {
-            tracing::debug!("{step}: {}", step.reason);
-        } else {
-            tracing::info!("{step}: {}", step.reason);
+fn tell_steps(plan: &Plan, is_news: bool) {
+    log::together(|| {
+        for step in plan.steps() {
+            if is_news {
+                tracing::info!("{step}: {}", step.reason);
+            } else {
+                tracing::debug!("{step}: {}", step.reason);
+            }
         }
-    }
+    });
 }
 
 /// Whether an interface has other interrupts after it, or has them at all: with its channels, and once
@@ -247,11 +254,24 @@ async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
     }
 }
 
-/// The same holds of the journal.
-fn open_journal(roots: &Roots) -> Journal {
-    Journal::open(roots).unwrap_or_else(|error| {
-        tracing::warn!("{error}: revert will lack what is done now");
-        Journal::nowhere()
+/// A look at the kernel, and at what the agent has changed of it.
+async fn look(
+    netlink: &Netlink,
+    roots: &Roots,
+    journal: &Journal,
+    wanted: &[Wanted],
+    memory: &Memory,
+) -> Result<Observation, Ended> {
+    let mut asked = plan::asked(wanted);
+    // What was pinned and is not to be any more.
+    asked.pinned.extend(journal.ledger().pinned());
+    asked.unmovable.clone_from(&memory.unmovable);
+    let observation = observe(netlink, roots, &asked)
+        .await
+        .map_err(Ended::failed)?;
+    Ok(Observation {
+        journal: journal.ledger().clone(),
+        ..observation
     })
 }
 

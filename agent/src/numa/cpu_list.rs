@@ -232,11 +232,6 @@ impl<K: Kind> List<K> {
             kind: PhantomData,
         }
     }
-
-    /// The words of 64 bits, the lowest first.
-    pub(crate) fn words(&self) -> &[u64] {
-        &self.words
-    }
 }
 
 impl<K: Kind> Default for List<K> {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use device_attributes::{AttributeValue, Device, Document, NodeId};
+use serde::{Deserialize, Serialize};
 
 use super::cpu_list::{Kind, List};
 use super::{CpuList, NodeList, Topology};
@@ -44,7 +45,7 @@ pub enum Locality {
 }
 
 /// The guest's part that a device is near.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Near {
     /// The nodes, all of which the guest has.
     pub nodes: NodeList,
@@ -55,7 +56,8 @@ pub struct Near {
 }
 
 /// What says where a device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum By {
     /// `numa_node` in sysfs.
     Sysfs,

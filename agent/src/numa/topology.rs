@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::cpu_list::{CpuList, Kind, List, NodeList};
 use crate::small_file;
 
+/// Below sysfs.
+const CPU: &str = "devices/system/cpu";
+const NODE: &str = "devices/system/node";
+
 /// One online node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -45,22 +49,21 @@ pub struct Topology {
 impl Topology {
     /// Reads it from the sysfs at `sys`.
     pub fn read(sys: &Path) -> Self {
-        let cpu = sys.join("devices/system/cpu");
-        let node = sys.join("devices/system/node");
-        let online: NodeList = list(&node.join("online"));
+        let cpu = sys.join(CPU);
+        let node = sys.join(NODE);
+        let online = online_nodes(sys);
         // Without the file (before Linux 3.8, `CONFIG_NUMA=n`) nothing says that one has none.
         let has_memory: Option<NodeList> = read(&node.join("has_memory"));
         let nodes = online.iter().map(|id| {
-            let directory = node.join(format!("node{id}"));
             let has_memory = has_memory.as_ref().is_none_or(|nodes| nodes.contains(id));
-            let cpus = list(&directory.join("cpulist"));
+            let cpus = cpus_of_node(sys, id);
             (id, Node { cpus, has_memory })
         });
         Self {
             nodes: nodes.collect(),
             online: list(&cpu.join("online")),
             offline: list(&cpu.join("offline")),
-            isolated: list(&cpu.join("isolated")),
+            isolated: isolated_cpus(sys),
             without_tick: list(&cpu.join("nohz_full")),
         }
     }
@@ -99,6 +102,21 @@ impl Topology {
         let nodes = self.nodes.iter().filter(|(_, node)| near(node));
         nodes.map(|(id, _)| *id).collect()
     }
+}
+
+/// The nodes that are online; none on a kernel without NUMA.
+pub fn online_nodes(sys: &Path) -> NodeList {
+    list(&sys.join(NODE).join("online"))
+}
+
+/// The online CPUs of a node.
+pub fn cpus_of_node(sys: &Path, node: NodeId) -> CpuList {
+    list(&sys.join(NODE).join(format!("node{node}/cpulist")))
+}
+
+/// The CPUs that the scheduler leaves alone.
+pub fn isolated_cpus(sys: &Path) -> CpuList {
+    list(&sys.join(CPU).join("isolated"))
 }
 
 /// A list in a file. `nohz_full` is `(null)` on kernels where it was not asked for.

@@ -10,6 +10,7 @@ use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
 
 use super::pinning::Pinning;
+use crate::journal::Ledger;
 use crate::routing::{Route, RoutingRule};
 
 /// What the guest has, at one moment.
@@ -34,6 +35,10 @@ pub struct Observation {
     /// What pinning needs, where it was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Pinning>,
+    /// What the agent has changed since the machine came up and not changed back, by its journal; the
+    /// look at the kernel leaves it empty.
+    #[serde(default, skip_serializing_if = "Ledger::is_empty")]
+    pub journal: Ledger,
 }
 
 impl Observation {

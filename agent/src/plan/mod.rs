@@ -5,6 +5,7 @@ mod configuration;
 mod draft;
 mod given_macs;
 mod identity;
+mod leftovers;
 mod mtu;
 mod names;
 pub mod pin;
@@ -150,6 +151,11 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         configuration::configuration(draft, &names);
     }
     routing::routing(&mut drafts, observation, all_found);
+    let taken_back = if all_found {
+        leftovers::of_no_device(&drafts, observation)
+    } else {
+        Vec::new()
+    };
     for draft in drafts {
         let faults = draft.problems.into_iter();
         problems.extend(faults.map(|problem| (draft.device, problem)));
@@ -158,6 +164,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
             transactions.push(Transaction { steps });
         }
     }
+    transactions.extend(taken_back);
     let interfaces = found.iter().zip(&own_names);
     let interfaces = interfaces.map(|((device, wanted, interface), name)| Subject {
         device: *device,
@@ -174,8 +181,12 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         function: Some(address),
         name: address.to_string(),
     });
-    for subject in interfaces.chain(functions) {
-        let needs = pinning::pinning(&subject, observation);
+    let subjects: Vec<Subject<'_>> = interfaces.chain(functions).collect();
+    if all_found {
+        transactions.extend(pinning::leftovers::of_no_device(&subjects, observation));
+    }
+    for subject in &subjects {
+        let needs = pinning::pinning(subject, observation);
         transactions.extend(pinning::transaction(needs.steps));
         let faults = needs.problems.into_iter();
         problems.extend(faults.map(|problem| (subject.device, problem)));

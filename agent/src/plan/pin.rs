@@ -129,6 +129,21 @@ impl Pin {
         reversed
     }
 
+    /// What takes it back after later ones of the same subject, of which `last` was the last.
+    #[must_use]
+    pub fn reversed_after(&self, last: &Self) -> Self {
+        let mut reversed = self.reversed();
+        match (&mut reversed, last) {
+            (Self::Channels { from, .. }, Self::Channels { to, .. })
+            | (Self::Flows { from, .. }, Self::Flows { to, .. }) => *from = *to,
+            (Self::Interrupt { from, .. }, Self::Interrupt { to, .. })
+            | (Self::Transmit { from, .. }, Self::Transmit { to, .. })
+            | (Self::Receive { from, .. }, Self::Receive { to, .. }) => from.clone_from(to),
+            _ => {}
+        }
+        reversed
+    }
+
     /// Whether the device's interrupts are others after it.
     pub fn renews_interrupts(&self) -> bool {
         matches!(self, Self::Channels { .. })
@@ -138,7 +153,7 @@ impl Pin {
     pub fn words(&self, name: &str) -> String {
         match self.values() {
             Some((from, to)) => format!("set {} from {from} to {to}", self.what(name)),
-            None => format!("have irqbalance leave {} alone", self.what(name)),
+            None => self.words_to_irqbalance(name, ""),
         }
     }
 
@@ -146,7 +161,17 @@ impl Pin {
     pub fn words_back(&self, name: &str) -> String {
         match self.values() {
             Some((_, to)) => format!("set {} back to {to}", self.what(name)),
-            None => format!("let irqbalance have {} again", self.what(name)),
+            None => self.words_to_irqbalance(name, " again"),
+        }
+    }
+
+    fn words_to_irqbalance(&self, name: &str, again: &str) -> String {
+        let what = self.what(name);
+        match self {
+            Self::Irqbalance { leaves: true, .. } => {
+                format!("have irqbalance leave {what} alone{again}")
+            }
+            _ => format!("let irqbalance move {what}{again}"),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What brings devices' interrupts and queues near them. A pure function, as the plan is.
 
 mod interrupts;
+pub(super) mod leftovers;
 mod now;
 mod queues;
 
@@ -62,6 +63,14 @@ pub(super) struct Needs {
 
 /// Plans one device.
 pub(super) fn pinning(subject: &Subject<'_>, observation: &Observation) -> Needs {
+    let mut needs = wanted(subject, observation);
+    needs
+        .steps
+        .extend(leftovers::of_subject(subject, observation));
+    needs
+}
+
+fn wanted(subject: &Subject<'_>, observation: &Observation) -> Needs {
     let Some(pinning) = &observation.pinning else {
         return Needs::default();
     };

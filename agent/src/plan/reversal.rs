@@ -6,7 +6,7 @@
 
 mod back;
 mod in_use;
-mod pins;
+pub(super) mod pins;
 
 use device_attributes::InterfaceName;
 

@@ -54,12 +54,12 @@ pub struct Wanted {
     pub accept_ra: Option<RouterAnnouncements>,
     /// What is wanted of what serves it.
     pub pinning: PinningWanted,
-    /// Who works with it, and is to run near it.
-    pub pins: Vec<PinTarget>,
     /// What the document says of where it is.
     pub clues: Clues,
     /// Which nodes of the guest the host's are.
     pub host_to_guest: Arc<HostToGuest>,
+    /// Who works with it, and is to run near it.
+    pub pin: Vec<PinTarget>,
     /// Where each wish stands, by the policy's name of it.
     pub sources: BTreeMap<&'static str, String>,
 }
@@ -121,9 +121,9 @@ fn wanted_of(device: &Device, policy: &Policy, map: &Arc<HostToGuest>) -> Wanted
             rps: rule.rps.unwrap_or_default(),
             rfs: rule.rfs,
         },
-        pins: rule.pin.unwrap_or_default(),
         clues: Clues::of_document(device),
         host_to_guest: map.clone(),
+        pin: rule.pin.unwrap_or_default(),
         identity,
     }
 }

@@ -4,21 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::numa::{CpuList, Locality, NodeList, NotThere};
+use crate::numa::{CpuList, Locality, NotThere};
 
 /// What of a device is wanted near it, and what is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PinningNow {
-    /// The guest's nodes that it is near.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<NodeList>,
     /// The CPUs near it that its work may be given to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuList>,
-    /// What says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<String>,
     /// Why nothing of it is pinned; absent where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unpinned: Option<String>,
@@ -104,9 +98,7 @@ pub(super) fn of_locality(place: &Result<Locality, NotThere>) -> PinningNow {
     };
     match place {
         Ok(Locality::Near(near)) => PinningNow {
-            nodes: Some(near.nodes.clone()),
             cpus: Some(near.cpus.clone()),
-            by: Some(near.by.to_string()),
             ..PinningNow::default()
         },
         Ok(Locality::Everywhere) => PinningNow::default(),

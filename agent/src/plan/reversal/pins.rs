@@ -27,7 +27,7 @@ pub(super) fn pin_back(
         Back::Undo(Undo::Pin {
             interface: entry.first.interface,
             name: name.clone(),
-            pin: first.reversed(),
+            pin: first.reversed_after(last),
         })
     };
     Some(match now(first, interface, observation) {
@@ -50,6 +50,19 @@ pub(super) fn pin_back(
             }
         }
     })
+}
+
+/// What puts a pin back to what it was before the agent; none where it is so already, or others have
+/// changed it since.
+pub(in crate::plan) fn way_back(
+    entry: &Entry,
+    interface: Option<&Interface>,
+    observation: &Observation,
+) -> Option<Pin> {
+    match pin_back(entry, interface, observation)? {
+        Back::Undo(Undo::Pin { pin, .. }) => Some(pin),
+        _ => None,
+    }
 }
 
 /// How the subject of a step is now.

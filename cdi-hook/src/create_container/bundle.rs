@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::pod::PodAnnotations;
-use crate::regular_file;
-use crate::state::State;
+use super::error::Error;
+use super::pod::PodAnnotations;
+use super::regular_file;
+use super::state::State;
 
 /// The most bytes of a `config.json` that are read.
 const CONFIG_BYTES: usize = 16 << 20;

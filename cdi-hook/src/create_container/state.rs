@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Deserialize;
 
-use crate::error::Error;
-use crate::pod::PodAnnotations;
+use super::error::Error;
+use super::pod::PodAnnotations;
 
 /// The most bytes of a state that are read.
 pub(crate) const BYTES: usize = 1 << 20;

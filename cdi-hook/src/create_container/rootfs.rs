@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Statx, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
-use crate::error::Error;
+use super::error::Error;
 
 /// The most attempts at one path. `RESOLVE_IN_ROOT` answers EAGAIN when a rename or a mount anywhere
 /// on the node crossed a `..`.

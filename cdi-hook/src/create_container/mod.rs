@@ -1,5 +1,18 @@
 //! `create-container`: from the container's state to the document in the VM mount.
 
+mod bundle;
+mod error;
+mod export;
+mod leftovers;
+mod log;
+mod metadata;
+mod pod;
+mod regular_file;
+mod replace;
+mod rootfs;
+mod state;
+mod vm_mount;
+
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 
@@ -7,15 +20,14 @@ use device_attributes::read::Reading;
 use device_attributes::{Document, limits};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::bundle::Bundle;
-use crate::cli::{HookOptions, OnError};
-use crate::error::Error;
-use crate::pod::PodAnnotations;
-use crate::replace::Replaced;
-use crate::rootfs::Rootfs;
-use crate::state::{self, State};
-use crate::vm_mount::VmMount;
-use crate::{export, log, metadata};
+use self::bundle::Bundle;
+use self::error::Error;
+use self::pod::PodAnnotations;
+use self::replace::Replaced;
+use self::rootfs::Rootfs;
+use self::state::State;
+use self::vm_mount::VmMount;
+use crate::hook_options::{HookOptions, OnError};
 
 /// The most address space that the hook takes: many times what the largest allowed input needs,
 /// and little enough that no input can press on the node.

@@ -4,10 +4,10 @@ use std::os::fd::OwnedFd;
 
 use device_attributes::document::FILE_NAME;
 
+use super::error::Error;
+use super::replace::{self, Replaced};
+use super::rootfs::{OpenError, Rootfs, place_of};
 use crate::absolute_path::AbsolutePath;
-use crate::error::Error;
-use crate::replace::{self, Replaced};
-use crate::rootfs::{OpenError, Rootfs, place_of};
 
 /// The VM mount of a container.
 #[derive(Debug)]

@@ -14,10 +14,10 @@ use device_attributes::read::{self, Reading, file};
 use device_attributes::{ReadError, ReadErrorKind};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::error::Error;
+use super::rootfs::{OpenError, Rootfs, place_of};
 use crate::absolute_path::AbsolutePath;
-use crate::cli::{HookOptions, OnError};
-use crate::error::Error;
-use crate::rootfs::{OpenError, Rootfs, place_of};
+use crate::hook_options::{HookOptions, OnError};
 
 /// Where upstream mounts metadata files in the container: since Kubernetes 1.36, and in drivers
 /// built on drafts of KEP-5304.

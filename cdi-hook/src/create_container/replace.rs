@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::{leftovers, regular_file};
+use super::{leftovers, regular_file};
 
 /// The mode of the file.
 const MODE: Mode = Mode::from_raw_mode(0o644);
