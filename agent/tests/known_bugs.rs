@@ -16,6 +16,7 @@ const NUMBERS: &str = "1 2 3 5 9 10 12 13 14 15 16 17 19 21 22 23 24 25 26 27 29
     60 61 62 64 66 68 70 71 72 73 74 75 76 \
     77 78 79 82 83 \
     84 85 86 87 89 90 91 92 93 94 95 \
+    96 97 99 106 \
     108 109 109b 110 111 112";
 
 /// A new case has the next number after the last, in whatever section it stands.

@@ -234,6 +234,7 @@ fn what_is_asked_wrongly_never_runs_the_command() {
     }
 }
 
+// Mellanox/ngc_multinode_perf#6 (case 96); NFD#791, fake-gpu-operator#216 (case 97).
 #[test]
 fn a_device_that_is_nowhere_has_no_command_and_one_of_unknown_place_runs_anywhere() {
     let mut absent = nic(&Value::Null);
@@ -241,7 +242,6 @@ fn a_device_that_is_nowhere_has_no_command_and_one_of_unknown_place_runs_anywher
     absent["reason"] = json!("DeviceNotFound");
     absent["message"] = json!("no network interface has the MAC address");
     let unknown = nic(&json!({"unknown": "neither says"}));
-    // NFD#791, fake-gpu-operator#216 (case 97).
     let not_there = nic(&json!({"notThere": "the attributes' guest.numaNode says NUMA node 7"}));
     let gone = nic(&near("7", "14-15"));
     let excluded = nic(&near("1", "60000-60001"));
@@ -285,7 +285,7 @@ fn a_device_that_is_nowhere_has_no_command_and_one_of_unknown_place_runs_anywher
     }
 }
 
-// Single-node guests (case 99); Mellanox/ngc_multinode_perf#6 (case 96).
+// One-node guests (case 99).
 #[test]
 fn with_one_node_or_none_all_is_as_it_was_and_nothing_is_said() {
     let one = [
