@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use dra_guest_agent::cli::Cli;
 use dra_guest_agent::commands;
+use dra_guest_agent::log::Lines;
 
 /// musl's own allocator asks the kernel for every few objects: half of a short run's system calls.
 #[global_allocator]
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
 /// What is told on the way. The journal, or whoever reads standard error, adds the time.
 fn log(level: tracing::Level) {
     tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Lines)
         .with_max_level(level)
         .with_target(false)
         .with_ansi(false)

@@ -1,54 +1,11 @@
-//! `dra-cdi-hook`: the OCI hook that writes a VM's device attributes, and its CDI spec.
-//!
-//! A container runtime starts it as root, with the whole host in sight, against a root file system
-//! that a stranger made. So: no environment but one log level, no child process, no network, no
-//! mount; every path of the container is resolved by the kernel inside the root file system
-//! ([`rootfs`]).
+//! `dra-cdi-hook`; the program is in the library beside this file.
 
-mod absolute_path;
-mod bundle;
-mod cli;
-mod create_container;
-mod error;
-mod export;
-mod leftovers;
-mod log;
-mod metadata;
-mod pod;
-mod regular_file;
-mod replace;
-mod rootfs;
-mod spec;
-mod state;
-mod vm_mount;
-
-use std::io::Write;
 use std::process::ExitCode;
-
-use clap::Parser;
-
-use crate::cli::{Cli, Command};
 
 /// musl's own allocator asks the kernel for every few objects: a third of a run's system calls.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    // The default hook reads RUST_BACKTRACE, and the environment may be a stranger's.
-    std::panic::set_hook(Box::new(|panic| {
-        let _ = writeln!(std::io::stderr(), "dra-cdi-hook: internal error: {panic}");
-    }));
-    match Cli::try_parse() {
-        Ok(Cli {
-            command: Command::CreateContainer(options),
-        }) => create_container::main(&options),
-        Ok(Cli {
-            command: Command::Spec(options),
-        }) => spec::main(&options),
-        Err(error) => {
-            // Nothing can be said when even this cannot be written.
-            let _ = error.print();
-            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
-        }
-    }
+    dra_cdi_hook::main()
 }

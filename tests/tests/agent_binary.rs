@@ -166,11 +166,17 @@ fn exec_asks_little_before_the_command_takes_over() {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let trace = fs::read_to_string(trace).unwrap();
-    let own = trace.lines().skip(1).take_while(|line| !line.starts_with("execve("));
+    let own = trace
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.starts_with("execve("));
     let calls = own.filter(|line| line.contains('(')).count();
     println!("exec: {calls} system calls");
     assert!(calls <= EXEC_SYSTEM_CALLS, "{calls}: {trace}");
-    for call in ["sched_getaffinity(0, 128, ", "set_mempolicy(MPOL_PREFERRED, [0x0000000000000001]"] {
+    for call in [
+        "sched_getaffinity(0, 128, ",
+        "set_mempolicy(MPOL_PREFERRED, [0x0000000000000001]",
+    ] {
         assert!(trace.contains(call), "{call}: {trace}");
     }
     // No thread, no second process, no socket.

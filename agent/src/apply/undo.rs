@@ -1,12 +1,11 @@
-//! The undo log: what takes back the steps that a transaction has made so far.
+//! What takes back one step.
 
 use std::fmt;
 
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journal;
-use crate::plan::{Action, Step, Sysctl};
+use crate::plan::{Action, Pin, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
 /// What takes one step back.
@@ -89,6 +88,15 @@ pub enum Undo {
         /// The address.
         address: InterfaceAddress,
     },
+    /// With the address that was removed.
+    AddAddress {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+    },
     /// Without the route that was added.
     RemoveRoute {
         /// The index of the interface that it was added for.
@@ -124,6 +132,15 @@ pub enum Undo {
         name: String,
         /// The rule.
         rule: RoutingRule,
+    },
+    /// What served the device.
+    Pin {
+        /// The interface's index; 0 for a device that has none.
+        interface: u32,
+        /// Its name, which is in the path of its queues; the PCI address of one that has none.
+        name: String,
+        /// What it was, as what it becomes.
+        pin: Pin,
     },
 }
 
@@ -170,6 +187,11 @@ impl Undo {
                 name,
                 address: *address,
             },
+            Action::RemoveAddress { address } => Self::AddAddress {
+                interface,
+                name,
+                address: *address,
+            },
             Action::AddRoute { route } => Self::RemoveRoute {
                 interface,
                 name,
@@ -189,6 +211,11 @@ impl Undo {
                 interface,
                 name,
                 rule: rule.clone(),
+            },
+            Action::Pin(pin) => Self::Pin {
+                interface,
+                name,
+                pin: pin.reversed(),
             },
         }
     }
@@ -218,49 +245,14 @@ impl fmt::Display for Undo {
             Self::RemoveAddress { name, address, .. } => {
                 write!(f, "remove {address} from {name} again")
             }
+            Self::AddAddress { name, address, .. } => write!(f, "add {address} to {name} again"),
             Self::RemoveRoute { name, route, .. } => {
                 write!(f, "remove from {name} the {route} again")
             }
             Self::AddRoute { name, route, .. } => write!(f, "add to {name} the {route} again"),
             Self::RemoveRule { name, rule, .. } => write!(f, "remove for {name} the {rule} again"),
             Self::AddRule { name, rule, .. } => write!(f, "add for {name} the {rule} again"),
+            Self::Pin { name, pin, .. } => f.write_str(&pin.words_back(name)),
         }
-    }
-}
-
-/// The log of one transaction, which the journal has too: there a step is written before it is made.
-#[derive(Debug)]
-pub(super) struct UndoLog<'a> {
-    begun: Vec<Step>,
-    journal: &'a mut Journal,
-}
-
-impl<'a> UndoLog<'a> {
-    pub(super) fn new(journal: &'a mut Journal) -> Self {
-        let begun = Vec::new();
-        Self { begun, journal }
-    }
-
-    /// Before a step is made.
-    pub(super) fn begin(&mut self, step: &Step) {
-        self.journal.begin(step);
-        self.begun.push(step.clone());
-    }
-
-    /// After a step that changed nothing.
-    pub(super) fn retract(&mut self) {
-        if let Some(step) = self.begun.pop() {
-            self.journal.retract(&step);
-        }
-    }
-
-    /// The newest step. Once undone it is [`UndoLog::undone`].
-    pub(super) fn take_last(&mut self) -> Option<Step> {
-        self.begun.pop()
-    }
-
-    /// After a step was undone. One that could not be undone stays in the journal, for `revert`.
-    pub(super) fn undone(&mut self, step: &Step) {
-        self.journal.retract(step);
     }
 }

@@ -5,6 +5,8 @@ use serde::Serialize;
 use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
+use crate::journal::Journal;
+use crate::memory::Memory;
 use crate::numa::Places;
 use crate::owners::{self, FileStep};
 use crate::pipeline;
@@ -25,7 +27,12 @@ pub(super) async fn plan(
     })?;
     tell_notes(&loaded);
     let netlink = connect()?;
-    let draft = pipeline::draft(&netlink, roots, &policy, &loaded.reading).await?;
+    let journal = Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: what is wanted no more is not known");
+        Journal::nowhere()
+    });
+    let (reading, memory) = (&loaded.reading, Memory::default());
+    let draft = pipeline::draft(&netlink, roots, &journal, &policy, reading, &memory).await?;
     let document = &loaded.reading.document;
     let places = Places::new(&roots.sys, document, policy.host_nodes());
     let (units, troubles) = units::wanted(roots, &draft, &places);

@@ -5,8 +5,11 @@ mod configuration;
 mod draft;
 mod given_macs;
 mod identity;
+mod leftovers;
 mod mtu;
 mod names;
+pub mod pin;
+mod pinning;
 mod rename;
 pub mod reversal;
 mod routing;
@@ -23,6 +26,8 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
 use serde::{Deserialize, Serialize};
 
+pub use pin::{Pin, PinSubject};
+pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
 pub use routing_now::{RoutingNow, routing_now};
 pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
@@ -31,6 +36,7 @@ use draft::Draft;
 use given_macs::GivenMacs;
 use identity::{Found, identify};
 use names::{Names, name_after};
+use pinning::Subject;
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
@@ -61,6 +67,9 @@ pub struct PlannedDevice {
     /// What stands in the way. A device that was found gets the steps that are still possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
+    /// What of it is wanted near it, and what is, where a policy asks for that. It is told in the status.
+    #[serde(skip)]
+    pub pinning: Option<PinningNow>,
 }
 
 /// What stands in the way of one device.
@@ -89,6 +98,7 @@ impl Plan {
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
     let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    let mut functions: Vec<(usize, &Wanted, PciAddress)> = Vec::new();
     let given = GivenMacs::of(wanted, observation);
     for (place, wanted) in wanted.iter().enumerate() {
         let mut device = PlannedDevice {
@@ -101,7 +111,10 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
                 device.pci_address = interface.pci_address;
                 found.push((place, wanted, interface));
             }
-            Ok(Found::Function(address)) => device.pci_address = Some(address),
+            Ok(Found::Function(address)) => {
+                device.pci_address = Some(address);
+                functions.push((place, wanted, address));
+            }
             Err(problem) => device.problems.push(problem),
         }
         devices.push(device);
@@ -114,6 +127,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         && !wanted.iter().any(|wanted| wanted.hands_off);
     // One that is left alone is found and reported, and that is all.
     found.retain(|(_, wanted, _)| !wanted.hands_off);
+    functions.retain(|(_, wanted, _)| !wanted.hands_off);
 
     let (renames, contested) = wanted_renames(&found);
     problems.extend(contested);
@@ -137,12 +151,47 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         configuration::configuration(draft, &names);
     }
     routing::routing(&mut drafts, observation, all_found);
+    let taken_back = if all_found {
+        leftovers::of_no_device(&drafts, observation)
+    } else {
+        Vec::new()
+    };
     for draft in drafts {
         let faults = draft.problems.into_iter();
         problems.extend(faults.map(|problem| (draft.device, problem)));
         if !draft.steps.is_empty() {
             let steps = draft.steps;
             transactions.push(Transaction { steps });
+        }
+    }
+    transactions.extend(taken_back);
+    let interfaces = found.iter().zip(&own_names);
+    let interfaces = interfaces.map(|((device, wanted, interface), name)| Subject {
+        device: *device,
+        wanted,
+        interface: Some(interface),
+        function: interface.pci_address,
+        name: name.clone(),
+    });
+    let functions = functions.into_iter();
+    let functions = functions.map(|(device, wanted, address)| Subject {
+        device,
+        wanted,
+        interface: None,
+        function: Some(address),
+        name: address.to_string(),
+    });
+    let subjects: Vec<Subject<'_>> = interfaces.chain(functions).collect();
+    if all_found {
+        transactions.extend(pinning::leftovers::of_no_device(&subjects, observation));
+    }
+    for subject in &subjects {
+        let needs = pinning::pinning(subject, observation);
+        transactions.extend(pinning::transaction(needs.steps));
+        let faults = needs.problems.into_iter();
+        problems.extend(faults.map(|problem| (subject.device, problem)));
+        if let Some(device) = devices.get_mut(subject.device) {
+            device.pinning = needs.now;
         }
     }
     for (place, problem) in problems {

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
@@ -32,6 +33,17 @@ pub(super) struct Unwritten {
 /// Writes the files of these devices, each whole, and removes those of others.
 pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwritten> {
     let directory = state_directory::path(roots).join(DIRECTORY);
+    // In a new one nothing need be looked for.
+    let is_new = !devices.is_empty() && fs::create_dir(&directory).is_ok();
+    if is_new && let Err(error) = fs::set_permissions(&directory, Permissions::from_mode(0o755)) {
+        let path = directory;
+        return Err(Unwritten { path, error });
+    }
+    let put = if is_new {
+        state_directory::put
+    } else {
+        state_directory::replace
+    };
     let mut present = BTreeSet::new();
     for (stem, device) in stems(devices).into_iter().zip(devices) {
         // Every map of a report has string keys, and memory takes all bytes.
@@ -43,9 +55,12 @@ pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwri
         ] {
             let name = format!("{stem}.{ending}");
             let path = directory.join(&name);
-            state_directory::replace(&path, &bytes).map_err(|error| Unwritten { path, error })?;
+            put(&path, &bytes).map_err(|error| Unwritten { path, error })?;
             present.insert(name);
         }
+    }
+    if is_new {
+        return Ok(());
     }
     remove_others(&directory, &present).map_err(|error| Unwritten {
         path: directory,

@@ -134,7 +134,7 @@ impl Status {
             return Ok(());
         }
         let devices = device_files::write(roots, &self.devices);
-        let written = state_directory::replace(&path, &bytes).map_err(|error| Unwritten {
+        let written = state_directory::put(&path, &bytes).map_err(|error| Unwritten {
             path: path.clone(),
             error,
         });
@@ -195,6 +195,7 @@ impl fmt::Display for Status {
             let routing = device.routes.iter().map(ToString::to_string);
             let routing = routing.chain(device.rules.iter().map(ToString::to_string));
             let (routing, mtu) = (listing(routing), device.mtu);
+            let pinning = device.pinning.as_ref();
             let device = &device.report;
             write!(f, "\n  {}: {}", device.identity, device.reason)?;
             if let Some(name) = &device.interface_name {
@@ -217,6 +218,9 @@ impl fmt::Display for Status {
             }
             if !routing.is_empty() {
                 write!(f, ", {routing}")?;
+            }
+            if let Some(pinning) = pinning {
+                write!(f, ", {pinning}")?;
             }
             if !device.message.is_empty() {
                 write!(f, ": {}", device.message)?;

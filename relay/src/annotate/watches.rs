@@ -13,7 +13,6 @@ use device_attributes::read::claim::{
 use device_attributes::{Claim, Name};
 use futures_util::StreamExt as _;
 use kube::api::{ApiResource, NotUsed, Object};
-use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client};
 use tokio::task::{AbortHandle, JoinSet};
@@ -21,6 +20,7 @@ use tracing::{debug, warn};
 
 use super::heard::Heard;
 use crate::cluster::objects;
+use crate::cluster::patient::patient;
 use crate::cluster::refusal::Right;
 use crate::cluster::watch::{reason, words};
 use crate::monitoring::labels::Operation;
@@ -105,7 +105,7 @@ impl Trouble {
 async fn slices(client: Client, node: Name, heard: Arc<Heard>) {
     let api = Api::<SliceObject>::all_with(client, &resource("ResourceSlice", "resourceslices"));
     let config = Config::default().fields(&format!("spec.nodeName={node}"));
-    let mut events = pin!(watcher(api, config).default_backoff());
+    let mut events = pin!(patient(watcher(api, config)));
     let mut trouble = Trouble::default();
     let mut listed = HashSet::new();
     while let Some(event) = events.next().await {
@@ -152,7 +152,7 @@ async fn claim(client: Client, name: ClaimName, heard: Arc<Heard>) {
     let resource = objects::claims();
     let api = Api::<ClaimObject>::namespaced_with(client, name.namespace.as_str(), &resource);
     let config = Config::default().fields(&format!("metadata.name={}", name.name));
-    let mut events = pin!(watcher(api, config).default_backoff());
+    let mut events = pin!(patient(watcher(api, config)));
     let mut trouble = Trouble::default();
     let mut listed = false;
     while let Some(event) = events.next().await {

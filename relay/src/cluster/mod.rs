@@ -14,6 +14,7 @@ pub mod events;
 mod guests;
 pub mod index;
 pub mod objects;
+pub mod patient;
 pub mod refusal;
 pub mod release;
 pub mod requests;

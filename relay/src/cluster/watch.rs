@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use device_attributes::Name;
 use futures_util::StreamExt as _;
-use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Config, Event, watcher};
 use kube::{Api, Client, Resource};
 use tokio::sync::Semaphore;
@@ -18,6 +17,7 @@ use super::events::Events;
 use super::guests::Guests;
 use super::index::{Entry, Index, Kind, Touched};
 use super::objects::{self, PodObject, VmObject};
+use super::patient::patient;
 use super::refusal::{self, Right};
 use crate::annotate::heard::Heard;
 use crate::monitoring::labels::{FailureReason, Operation};
@@ -83,10 +83,10 @@ impl Node {
         let config = Config::default()
             .fields(&pods_of_node(self.name.as_str()))
             .labels(LAUNCHER);
-        let mut pods = pin!(watcher(pods, config).default_backoff());
+        let mut pods = pin!(patient(watcher(pods, config)));
         let vms = Api::<VmObject>::all_with(self.client.clone(), &objects::vms());
         let config = Config::default().labels(&vms_of_node(self.name.as_str()));
-        let mut vms = pin!(watcher(vms, config).default_backoff());
+        let mut vms = pin!(patient(watcher(vms, config)));
 
         let verbs = "\"list\", \"watch\"";
         let mut pod_watch = Watch::new(Kind::Pod, Right("", "pods", verbs));

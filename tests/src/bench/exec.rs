@@ -62,9 +62,24 @@ impl ExecBench {
         let agent = text(static_program("dra-guest-agent")?)?;
         let (run, sys) = (text(directory.join("run"))?, text(directory.join("sys"))?);
         let exec = [
-            &agent, "exec", "--run-root", &run, "--sys-root", &sys, "--device", "nic/vf", "--", &command,
+            &agent,
+            "exec",
+            "--run-root",
+            &run,
+            "--sys-root",
+            &sys,
+            "--device",
+            "nic/vf",
+            "--",
+            &command,
         ];
-        let numactl = ["numactl", "--cpunodebind=0", "--preferred=0", "--", &command];
+        let numactl = [
+            "numactl",
+            "--cpunodebind=0",
+            "--preferred=0",
+            "--",
+            &command,
+        ];
         Ok(Self {
             bare: vec![command.clone()],
             exec: exec.map(str::to_owned).to_vec(),

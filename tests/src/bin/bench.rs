@@ -1,5 +1,5 @@
 //! Measures the hook, the agent and the relay against their peers, and prints the ratios. `bench relay` measures the relay
-//! alone, `bench exec` what exec costs.
+//! alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, ExecBench, ExecFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
-    RelayBench, RelayFigures, measure_in_guest,
+    AgentBench, AgentFigures, ExecBench, ExecFigures, GuestFigures, HookBench, HookFigures,
+    ManyNics, ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
@@ -18,9 +18,14 @@ fn main() -> ExitCode {
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
+        Some(part) if part == "nics-within" => std::env::args_os()
+            .nth(2)
+            .context("no directory")
+            .and_then(|directory| bench_nics(Path::new(&directory))),
         Some(directory) => bench(Path::new(&directory)),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
-        None => enter_namespaces().and_then(|is_done| Ok(is_done && bench_relay()?)),
+        None => enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_relay()?)),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -34,7 +39,7 @@ fn main() -> ExitCode {
 
 /// Starts itself again where mounts and network interfaces are its own, and removes its directory
 /// when these are gone.
-fn enter_namespaces() -> Result<bool> {
+fn enter_namespaces(part: &[&str]) -> Result<bool> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-bench-")
         .tempdir_in("/tmp")?;
@@ -43,6 +48,7 @@ fn enter_namespaces() -> Result<bool> {
         .arg("mount -t sysfs sysfs /sys && exec \"$@\"")
         .arg("sh")
         .arg(std::env::current_exe()?)
+        .args(part)
         .arg(directory.path())
         .status()
         .context("unshare cannot be started")?;
@@ -55,8 +61,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
     let exec = ExecBench::new(directory)?.measure()?;
-    let few = ManyNics::new(directory, 8)?.measure(60)?;
-    let many = ManyNics::new(directory, 256)?.measure(6)?;
+    let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
     println!("Static release programs\n{sizes}");
@@ -92,6 +97,22 @@ fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
     println!("{}", exec_table(&figures));
+    Ok(true)
+}
+
+fn few_and_many(directory: &Path) -> Result<(ManyNicsFigures, ManyNicsFigures)> {
+    let few = ManyNics::new(directory, 8)?.measure(60)?;
+    let many = ManyNics::new(directory, 256)?.measure(6)?;
+    Ok((few, many))
+}
+
+fn bench_nics(directory: &Path) -> Result<bool> {
+    let (few, many) = few_and_many(directory)?;
+    println!("{}", many_table(&few, &many));
+    println!(
+        "System calls: {} for eight NICs, {} again",
+        few.calls.total, few.second_calls.total
+    );
     Ok(true)
 }
 
@@ -222,7 +243,13 @@ fn agent_table(figures: &AgentFigures) -> Table {
 }
 
 fn exec_table(figures: &ExecFigures) -> Table {
-    let mut table = Table::new(["program", "time", "more than bare", "to numactl's", "system calls more"]);
+    let mut table = Table::new([
+        "program",
+        "time",
+        "more than bare",
+        "to numactl's",
+        "system calls more",
+    ]);
     let more = |time: Duration| time.saturating_sub(figures.bare);
     for (name, time, calls) in [
         ("bare", figures.bare, 0),

@@ -279,7 +279,11 @@ fn an_update(bed: &mut Bed) -> Result<()> {
     })?;
     bed.wait_for_file(VM, &text)?;
     // What does not change is not written again: the next looks at the files find nothing to do.
+    // A pod has its annotation a moment before the relay says so: two pods, twice each.
     let writes = || bed.log().matches("annotated").count();
+    wait::until("the relay says what it wrote", LIMIT, || {
+        Ok((writes() >= 4).then_some(()))
+    })?;
     let before = writes();
     std::thread::sleep(Duration::from_secs(5));
     assert_eq!(writes(), before, "{}", bed.log());

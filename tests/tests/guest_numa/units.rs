@@ -47,6 +47,14 @@ fn expect(guest: &mut Guest, unit: &str, expected: [&str; 3]) -> Result<()> {
     .with_context(|| format!("{seen:?}"))
 }
 
+fn pin(guest: &mut Guest) -> Result<()> {
+    let script = format!(
+        "mkdir -p /etc/dra-guest/agent.d; cat >{DROP_IN} <<'END'\n{POLICY}END\n\
+         systemctl reload dra-guest-agent"
+    );
+    guest.stdout_of(&script).map(drop)
+}
+
 fn written(guest: &mut Guest) -> Result<String> {
     guest.stdout_of("cd /run/systemd/system; ls */90-dra-guest.conf 2>/dev/null || :")
 }
@@ -57,10 +65,7 @@ pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
     for unit in ["app.service", "other.service", "in-slice.service"] {
         expect(guest, unit, ["0-3", "0-1", "default"])?;
     }
-    guest.stdout_of(&format!(
-        "mkdir -p /etc/dra-guest/agent.d; printf '{}' >{DROP_IN}; systemctl reload dra-guest-agent",
-        POLICY.replace('\n', "\\n").replace('"', "\\\"")
-    ))?;
+    pin(guest)?;
     wait::until("the drop-ins are written", Duration::from_secs(30), || {
         Ok((written(guest)?.lines().count() == 3).then_some(()))
     })?;
@@ -129,10 +134,7 @@ pub(crate) fn what_is_pinned_no_more_is_free(managed: &mut Managed) -> Result<()
 
 pub(crate) fn revert_frees_what_is_pinned(managed: &mut Managed) -> Result<()> {
     let guest = &mut managed.guest;
-    guest.stdout_of(&format!(
-        "printf '{}' >{DROP_IN}; systemctl reload dra-guest-agent",
-        POLICY.replace('\n', "\\n").replace('"', "\\\"")
-    ))?;
+    pin(guest)?;
     expect(guest, "app.service", ["2-3", "1", "default"])?;
     let said = guest.stdout_of("systemctl stop dra-guest-agent; dra-guest-agent revert");
     let files = written(guest);

@@ -41,11 +41,12 @@ fn without_numa() -> Topology {
 
 fn map(entries: &[(i64, &str)]) -> HostToGuest {
     let entries = entries.iter();
-    HostToGuest(
-        entries
+    HostToGuest {
+        policy: entries
             .map(|(host, guest)| (node(*host), guest.parse().unwrap()))
             .collect(),
-    )
+        aligned: BTreeMap::new(),
+    }
 }
 
 fn near(nodes: &str, list: &str, by: By) -> Locality {
@@ -265,7 +266,7 @@ fn kubevirts_words_of_one_device_map_the_others() {
         .document;
     let topology = two_nodes();
     let judge = |policy: &BTreeMap<NodeId, NodeList>, place: usize| {
-        let map = HostToGuest::new(policy, &document, &topology);
+        let map = HostToGuest::new(policy, &document);
         locality(
             &Clues::of_document(&document.devices[place]),
             &map,

@@ -20,6 +20,8 @@ pub(super) enum Back {
     /// Once the names are what they were.
     AlternativeName(Step),
     Left(String),
+    /// It is not known how it is now: this was no look at it.
+    NotLookedAt,
 }
 
 /// What becomes of the thing of an entry; `interface` is the one whose it is.
@@ -72,8 +74,11 @@ pub(super) fn back(
             route_back(first, route, name, observation).map_or(Back::Already, Back::Undo)
         }
         Action::AddRule { rule } => undo_where(observation.rules.contains(rule)),
-        // A route or rule of the agent's own was no part of what was before it.
-        Action::RemoveRoute { .. } | Action::RemoveRule { .. } => Back::Already,
+        // An address, route or rule of the agent's own was no part of what was before it.
+        Action::RemoveAddress { .. } | Action::RemoveRoute { .. } | Action::RemoveRule { .. } => {
+            Back::Already
+        }
+        Action::Pin(_) => Back::NotLookedAt,
     }
 }
 
