@@ -10,6 +10,8 @@
 
 mod pinning;
 mod topology;
+mod units;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -95,6 +97,34 @@ fn main() -> ExitCode {
             ("queues_are_those_of_the_node", pinning::queues),
             ("what_is_pinned_no_more", pinning::no_more),
             ("revert_puts_masks_back", pinning::revert),
+            (
+                "exec_runs_near_the_device",
+                workloads::exec_runs_near_the_device,
+            ),
+            (
+                "exit_codes_and_signals_pass",
+                workloads::exit_codes_and_signals_pass,
+            ),
+            ("a_cpuset_is_kept", workloads::a_cpuset_is_kept),
+            (
+                "cpus_that_went_or_are_isolated_are_not_taken",
+                workloads::cpus_that_went_or_are_isolated_are_not_taken,
+            ),
+            ("env_binds_a_container", workloads::env_binds_a_container),
+            // systemd#13248, systemd#14749 (case 106).
+            ("pinned_units_run_near_the_device", units::run_near),
+            (
+                "a_second_pass_changes_no_unit",
+                units::a_second_pass_changes_no_unit,
+            ),
+            (
+                "what_is_pinned_no_more_is_free",
+                units::what_is_pinned_no_more_is_free,
+            ),
+            (
+                "revert_frees_what_is_pinned",
+                units::revert_frees_what_is_pinned,
+            ),
         ],
     )
 }
