@@ -9,6 +9,7 @@
 
 mod adversity;
 mod commands;
+mod exec;
 mod guest;
 mod killed;
 mod links;

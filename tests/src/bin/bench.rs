@@ -1,5 +1,5 @@
 //! Measures the hook, the agent and the relay against their peers, and prints the ratios. `bench relay` measures the relay
-//! alone, `bench nics` the agent with many NICs.
+//! alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
-    RelayBench, RelayFigures, measure_in_guest,
+    AgentBench, AgentFigures, ExecBench, ExecFigures, GuestFigures, HookBench, HookFigures,
+    ManyNics, ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::Table;
@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
+        Some(part) if part == "exec" => bench_exec(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -59,6 +60,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
+    let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
@@ -70,6 +72,10 @@ fn bench(directory: &Path) -> Result<bool> {
     println!(
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
+    );
+    println!(
+        "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
+        exec_table(&exec)
     );
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
@@ -84,6 +90,13 @@ fn bench(directory: &Path) -> Result<bool> {
         "Memory of the service\n{}",
         memory_table(&few, &many, &guest)?
     );
+    Ok(true)
+}
+
+fn bench_exec() -> Result<bool> {
+    let directory = tempfile::tempdir()?;
+    let figures = ExecBench::new(directory.path())?.measure()?;
+    println!("{}", exec_table(&figures));
     Ok(true)
 }
 
@@ -224,6 +237,31 @@ fn agent_table(figures: &AgentFigures) -> Table {
             name.to_owned(),
             milliseconds(time),
             ratio(time, figures.script),
+        ]);
+    }
+    table
+}
+
+fn exec_table(figures: &ExecFigures) -> Table {
+    let mut table = Table::new([
+        "program",
+        "time",
+        "more than bare",
+        "to numactl's",
+        "system calls more",
+    ]);
+    let more = |time: Duration| time.saturating_sub(figures.bare);
+    for (name, time, calls) in [
+        ("bare", figures.bare, 0),
+        ("dra-guest-agent exec", figures.exec, figures.exec_calls),
+        ("numactl", figures.numactl, figures.numactl_calls),
+    ] {
+        table.row([
+            name.to_owned(),
+            milliseconds(time),
+            milliseconds(more(time)),
+            ratio(more(time), more(figures.numactl)),
+            calls.to_string(),
         ]);
     }
     table
