@@ -270,7 +270,7 @@ fn a_device_that_is_nowhere_has_no_command_and_one_of_unknown_place_runs_anywher
             &excluded,
             false,
             1,
-            "none of its CPUs 60000-60001 may be used here",
+            "none of its CPUs 60000-60001 is in the cpuset of this process",
         ),
     ] {
         let guest = guest(&json!([device]), &NODES);

@@ -158,7 +158,7 @@ pub(crate) fn a_cpuset_is_kept(managed: &mut Managed) -> Result<()> {
     ensure!(code == 1 && stdout.is_empty(), "{code} {stdout} {stderr}");
     ensure!(
         stderr.contains(
-            "none of its CPUs 2-3 may be used here: the cpuset of this process leaves it 0-1"
+            "none of its CPUs 2-3 is in the cpuset of this process, which runs on 0-1"
         ),
         "{stderr}"
     );
