@@ -179,6 +179,7 @@ pub async fn pass(
         }
     }
     memory.retain(&wanted);
+    memory.is_pinning = observation.pinning.is_some();
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);

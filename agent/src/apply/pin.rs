@@ -118,3 +118,6 @@ fn write(path: &Path, value: &str) -> Result<(), NetlinkError> {
             NetlinkError::sysctl(&attempt, &error)
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,7 +177,7 @@ fn a_node_or_cpu_that_the_guest_does_not_have_is_an_error() {
     }
 }
 
-// systemd#13248 has the one-node guest's drop-in as noise (case 99).
+// Without KubeVirt VEP 115 a guest has one node (case 99).
 #[test]
 fn with_one_node_everything_is_near() {
     for topology in [guest(&[(0, "0-3")]), without_numa()] {
