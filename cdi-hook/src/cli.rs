@@ -50,6 +50,13 @@ pub(crate) struct HookOptions {
     #[arg(long, value_name = "DIR", default_value = VM_MOUNT)]
     pub(crate) vm_mount: AbsolutePath,
 
+    /// What the VM mount of a Kubernetes pod may be: pod takes an emptyDir of that very pod, any takes
+    /// whatever is mounted there
+    ///
+    /// Where the runtime names no pod (podman, ctr), every mount will do.
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = VmMountSource::Pod)]
+    pub(crate) vm_mount_source: VmMountSource,
+
     /// Directory of the node with DRA metadata files, beside those of the container (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) metadata_dir: Vec<AbsolutePath>,
@@ -65,8 +72,10 @@ pub(crate) struct HookOptions {
     #[arg(long, value_name = "KEY", num_args = 1..)]
     pub(crate) export: Vec<Name>,
 
-    /// What broken input means for the container: fail keeps it from starting, skip lets it start
-    /// with what is left, or without a document
+    /// What broken metadata and attributes mean for the container: fail keeps it from starting, skip
+    /// lets it start with what is left, or without a document
+    ///
+    /// What the hook refuses for safety keeps the container from starting in any case.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = OnError::Fail)]
     pub(crate) on_error: OnError,
 
@@ -86,13 +95,22 @@ pub(crate) struct SpecOptions {
     pub(crate) hook: HookOptions,
 }
 
-/// What broken input, or any other failure, means for the container.
+/// What broken metadata or attributes mean for the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
     /// Exit 1: the runtime does not start the container.
     Fail,
     /// A message and exit 0: what is broken is left out, and the container starts.
     Skip,
+}
+
+/// What the VM mount of a pod may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VmMountSource {
+    /// An emptyDir of the pod that the runtime names.
+    Pod,
+    /// Any mount.
+    Any,
 }
 
 impl HookOptions {
@@ -103,6 +121,9 @@ impl HookOptions {
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}"));
         if self.vm_mount.as_str() != VM_MOUNT {
             option("--vm-mount", self.vm_mount.as_str());
+        }
+        if self.vm_mount_source == VmMountSource::Any {
+            option("--vm-mount-source", "any");
         }
         for directory in &self.metadata_dir {
             option("--metadata-dir", directory.as_str());
@@ -137,6 +158,7 @@ mod tests {
     fn options_survive_the_way_through_a_spec() {
         let given = [
             "--vm-mount=/vm",
+            "--vm-mount-source=any",
             "--metadata-dir=/a",
             "--metadata-dir=/b=c d",
             "--attributes=/c",
