@@ -27,7 +27,7 @@ pub(super) fn start() -> Option<String> {
         std::mem::forget(timer);
         Ok(())
     });
-    let error = started.err()?;
+    let error = std::io::Error::from(started.err()?);
     Some(format!(
         "this run has no deadline of its own, only the runtime's: timer: {error}"
     ))
