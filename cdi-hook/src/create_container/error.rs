@@ -190,3 +190,87 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device_attributes::TreeLimit;
+
+    /// Every error and whether `--on-error skip` may pass over it. A new one has to be put here: the match
+    /// in [`Error::is_broken_content`] has no rest.
+    #[test]
+    fn a_refusal_is_never_passed_over() {
+        let path = || "/x".to_owned();
+        let source = Errno::IO;
+        let read = |kind| Error::Read(ReadError::file("f", kind));
+        let shape = || serde_json::from_str::<u8>("{").unwrap_err();
+        let refusals = [
+            Error::StateTimeout(Duration::from_secs(8)),
+            Error::StateTooLarge(1),
+            Error::StateEmpty,
+            Error::StateRead(source),
+            Error::StateShape(shape()),
+            Error::StateMissing("bundle"),
+            Error::BundleRelative(path()),
+            Error::Open {
+                what: "the bundle",
+                path: path(),
+                source,
+            },
+            Error::Config {
+                path: path(),
+                reason: String::new(),
+            },
+            Error::RootfsIsHost(path()),
+            Error::Resolve {
+                path: path(),
+                source,
+            },
+            Error::ResolveBusy(path()),
+            Error::Kernel("openat2"),
+            Error::Examine {
+                path: path(),
+                source,
+            },
+            Error::VmMountAbsent {
+                path: path(),
+                source,
+            },
+            Error::VmMountNotAMount(path()),
+            Error::VmMountOfOthers {
+                path: path(),
+                uid: path(),
+                found: path(),
+            },
+            Error::VmMountSourceUnknown {
+                path: path(),
+                reason: Box::new(Error::StateEmpty),
+            },
+            Error::Write {
+                path: path(),
+                step: "write",
+                source,
+            },
+            read(ReadErrorKind::Tree(TreeLimit::Entries)),
+            read(ReadErrorKind::Tree(TreeLimit::Files)),
+            read(ReadErrorKind::Tree(TreeLimit::Bytes)),
+        ];
+        for refusal in refusals {
+            assert!(!refusal.is_broken_content(), "{refusal}");
+        }
+        let broken = [
+            Error::DocumentTooLarge { bytes: 2, limit: 1 },
+            Error::MetadataDirectory {
+                path: path(),
+                source,
+            },
+            read(ReadErrorKind::TooLarge),
+            read(ReadErrorKind::NotFound),
+            read(ReadErrorKind::NotAFile("a FIFO")),
+            read(ReadErrorKind::Io(String::new())),
+        ];
+        for broken in broken {
+            assert!(broken.is_broken_content(), "{broken}");
+        }
+    }
+}

@@ -247,7 +247,8 @@ fn full_disk() {
 fn a_quota_is_used_up() {
     for (call, number, step) in [
         ("openat", 8, "creating a temporary file"),
-        ("write", 1, "write"),
+        // The first says that there is no filter.
+        ("write", 2, "write"),
         ("fsync", 1, "fsync"),
         ("renameat", 1, "rename"),
         ("fsync", 2, "fsync of the directory"),
@@ -259,7 +260,11 @@ fn a_quota_is_used_up() {
         let strace = ["strace", "-o", "/dev/null", "-e", open, "-e", &inject];
         let outcome = container.run_under(&strace, &[]);
         outcome.assert_refused(&format!("cannot be written: {step}: Quota exceeded"));
-        let whole: &[&str] = if number == 2 { &[FILE] } else { &[] };
+        let whole: &[&str] = if step == "fsync of the directory" {
+            &[FILE]
+        } else {
+            &[]
+        };
         assert_eq!(container.vm_files(), whole, "{call}");
     }
 }
