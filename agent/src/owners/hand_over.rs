@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::drop_ins::{NETWORK_MANAGER, NETWORKD_CONF};
 use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
 };
 use crate::observe::Interface;
 use crate::roots::Roots;
+use crate::units;
 
 /// How long a manager that was told may take to let go.
 const LET_GO: Duration = Duration::from_secs(5);
@@ -21,15 +23,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// `is_doubtful`: one has an interface all the same, so that every file is looked at and
 /// the managers are told again.
 ///
-/// Gives back whether a manager that runs was told, so that the interfaces may be others than before,
+/// `units` are the files that keep systemd's units near devices: they are written with the others, and
+/// systemd reads them before this ends.
+///
+/// Gives back whether a network manager that runs was told, so that the interfaces may be others than before,
 /// and what went wrong, in sentences.
 pub async fn hand_over(
     roots: &Roots,
     ours: &[Ours],
+    units: Vec<DropIn>,
     interfaces: &[&Interface],
     is_doubtful: bool,
 ) -> (bool, Vec<String>) {
-    let files: Vec<DropIn> = drop_ins(ours);
+    let mut files: Vec<DropIn> = drop_ins(ours);
+    files.extend(units);
     let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
     let told = if is_doubtful {
@@ -71,21 +78,26 @@ pub async fn take_back(roots: &Roots, interfaces: &[Interface]) -> Vec<String> {
     troubles
 }
 
-/// Has the managers that run read their configuration again, where a file of it changed.
+/// Has systemd and the managers that run read their configuration again, where a file of it changed;
+/// true when a network manager was told.
 async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) -> bool {
-    let has = |extension: &str| {
-        let mut ends = changed.iter().filter_map(|path| path.extension());
-        ends.any(|end| end == extension)
+    if changed.iter().any(|path| units::is_drop_in(path)) && units::is_systemd_running(roots) {
+        troubles.extend(units::bring(roots, changed).await);
+        troubles.extend(units::reload().await.err());
+    }
+    let is_networkds = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "network") || path.ends_with(NETWORKD_CONF)
     };
     let mut told = false;
     for (manager, is_concerned) in [
         (
             Manager::Networkd,
-            has("network") && networkd::is_running(roots),
+            changed.iter().any(is_networkds) && networkd::is_running(roots),
         ),
         (
             Manager::NetworkManager,
-            has("conf") && network_manager::is_running(roots),
+            changed.iter().any(|path| path.ends_with(NETWORK_MANAGER))
+                && network_manager::is_running(roots),
         ),
     ] {
         if is_concerned {

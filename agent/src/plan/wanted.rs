@@ -9,7 +9,7 @@ use device_attributes::{
 use crate::netlink::Routes;
 use crate::observe::Asked;
 use crate::policy::{
-    AlternativeName, Coexistence, Policy, ReversePathFilter, Route, RouterAnnouncements,
+    AlternativeName, Coexistence, PinTarget, Policy, ReversePathFilter, Route, RouterAnnouncements,
     RoutingRule, Rule,
 };
 
@@ -49,6 +49,8 @@ pub struct Wanted {
     pub rp_filter: Option<ReversePathFilter>,
     /// `net.ipv6.conf.NAME.accept_ra`.
     pub accept_ra: Option<RouterAnnouncements>,
+    /// Who works with it, and is to run near it.
+    pub pin: Vec<PinTarget>,
     /// Where each wish stands, by the policy's name of it.
     pub sources: BTreeMap<&'static str, String>,
 }
@@ -57,6 +59,11 @@ impl Wanted {
     /// Whether it is left to a network manager that is there for it.
     pub fn is_yielding(&self) -> bool {
         self.coexistence == Coexistence::Leave
+    }
+
+    /// Whether routes or policy rules are wanted of it.
+    pub fn has_routing(&self) -> bool {
+        self.source_routing || !self.routes.is_empty() || !self.rules.is_empty()
     }
 
     /// Whether a network interface is wanted, not merely a device.
@@ -102,6 +109,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
         source_routing: rule.source_routing.unwrap_or_default(),
         rp_filter: rule.rp_filter,
         accept_ra: rule.accept_ra,
+        pin: rule.pin.unwrap_or_default(),
         identity,
     }
 }

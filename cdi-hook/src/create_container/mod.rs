@@ -28,8 +28,8 @@ use self::replace::Replaced;
 use self::rootfs::Rootfs;
 use self::state::State;
 use self::vm_mount::VmMount;
-use crate::cli::{HookOptions, OnError, VmMountSource};
 use crate::fence;
+use crate::hook_options::{HookOptions, OnError, VmMountSource};
 
 /// Runs `dra-cdi-hook create-container`.
 pub(crate) fn main(options: &HookOptions) -> ExitCode {
