@@ -9,6 +9,7 @@
 mod capabilities;
 mod deadline;
 mod files;
+mod filter;
 mod inherited;
 mod limits;
 mod system_calls;
