@@ -1,0 +1,178 @@
+//! The options of the hook's commands, each by itself: the code that reads one names it here.
+
+use super::{CommandOption, Count, Value, ValueKind};
+
+/// Where the document goes.
+pub static VM_MOUNT: CommandOption = CommandOption {
+    name: "vm-mount",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/var/run/device-attributes"),
+    }),
+    about: "Directory of the container to write into; it must be a mount of its own",
+    description: "",
+};
+
+/// Directories of the node with metadata.
+pub static METADATA_DIR: CommandOption = CommandOption {
+    name: "metadata-dir",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Repeated,
+        default: None,
+    }),
+    about: "Directory of the node with DRA metadata files, beside those of the container",
+    description: "",
+};
+
+/// Files of the node with attributes.
+pub static ATTRIBUTES: CommandOption = CommandOption {
+    name: "attributes",
+    value: Some(Value {
+        name: "FILE",
+        kind: ValueKind::File,
+        count: Count::Repeated,
+        default: None,
+    }),
+    about: "File of the node with attributes, in any form that the agent reads",
+    description: "",
+};
+
+/// Which attributes leave the node.
+pub static EXPORT: CommandOption = CommandOption {
+    name: "export",
+    value: Some(Value {
+        name: "KEY",
+        kind: ValueKind::Text,
+        count: Count::List,
+        default: None,
+    }),
+    about: "Driver attributes that may stand under \"attributes\" in the document, by their full names",
+    description: "Without it all do. What the document's other fields say (PCI address, MAC, NUMA \
+                  node, …) is not touched.",
+};
+
+/// What broken input means.
+pub static ON_ERROR: CommandOption = CommandOption {
+    name: "on-error",
+    value: Some(Value {
+        name: "POLICY",
+        kind: ValueKind::OneOf(&["fail", "skip"]),
+        count: Count::Once,
+        default: Some("fail"),
+    }),
+    about: "What broken input means for the container: fail keeps it from starting, skip lets it \
+            start with what is left, or without a document",
+    description: "",
+};
+
+/// The log.
+pub static LOG: CommandOption = CommandOption {
+    name: "log",
+    value: Some(Value {
+        name: "FILE",
+        kind: ValueKind::File,
+        count: Count::Once,
+        default: None,
+    }),
+    about: "File of the node that messages are appended to; crun and youki drop a hook's output",
+    description: "",
+};
+
+/// Where the hook is.
+pub static HOOK_PATH: CommandOption = CommandOption {
+    name: "hook-path",
+    value: Some(Value {
+        name: "FILE",
+        kind: ValueKind::File,
+        count: Count::Once,
+        default: Some("/usr/local/bin/dra-cdi-hook"),
+    }),
+    about: "Where the hook is installed on the node",
+    description: "",
+};
+
+/// Which spec is printed.
+pub static FORM: CommandOption = CommandOption {
+    name: "form",
+    value: Some(Value {
+        name: "FORM",
+        kind: ValueKind::OneOf(&["cdi", "hooks.d", "oci"]),
+        count: Count::Once,
+        default: Some("cdi"),
+    }),
+    about: "What to print: a CDI spec; an entry of a hooks.d directory (oci-hooks(5)) for the annotation \
+            dra-guest/hook=true; or hooks of an OCI configuration",
+    description: "",
+};
+
+/// Where the hook goes.
+pub static PREFIX: CommandOption = CommandOption {
+    name: "prefix",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/usr/local"),
+    }),
+    about: "Directory of the node below which the hook is, in bin",
+    description: "",
+};
+
+/// Where the CDI spec goes.
+pub static CDI_DIR: CommandOption = CommandOption {
+    name: "cdi-dir",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/etc/cdi"),
+    }),
+    about: "Directory of the node for the CDI spec, one that the runtime reads",
+    description: "Without it /var/run/cdi, where other specs come and go, is made as well.",
+};
+
+/// Where the `hooks.d` entry goes.
+pub static HOOKS_DIR: CommandOption = CommandOption {
+    name: "hooks-dir",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: None,
+    }),
+    about: "Directory of the node for a hooks.d entry, which CRI-O and podman read; without it there is none",
+    description: "With it every pod that carries the annotation dra-guest/hook=true gets the hook.",
+};
+
+/// The node's root directory.
+pub static ROOT: CommandOption = CommandOption {
+    name: "root",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/"),
+    }),
+    about: "Where the node's root directory is, seen from here; all other paths are the node's",
+    description: "",
+};
+
+/// Only tell.
+pub static DRY_RUN: CommandOption = CommandOption {
+    name: "dry-run",
+    value: None,
+    about: "Say what would be done, and change nothing",
+    description: "",
+};
+
+/// Also what is not ours.
+pub static FORCE: CommandOption = CommandOption {
+    name: "force",
+    value: None,
+    about: "Also replace or remove a file that is not as an installation left it",
+    description: "",
+};
