@@ -8,6 +8,8 @@
 mod absolute_path;
 pub mod command_line;
 mod create_container;
+mod doctor;
+mod glob;
 mod hook_options;
 mod install;
 mod node_root;

@@ -29,6 +29,28 @@ impl NodeRoot {
         Ok(Self { directory, path })
     }
 
+    /// Whether it is the root directory of this process.
+    pub(crate) fn is_own(&self) -> bool {
+        self.path.as_str() == "/"
+    }
+
+    /// Whether something is there.
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.open_at(path, OFlags::PATH).is_ok()
+    }
+
+    /// Whether a directory is there.
+    pub(crate) fn is_directory(&self, path: &str) -> bool {
+        self.open_at(path, OFlags::PATH | OFlags::DIRECTORY).is_ok()
+    }
+
+    /// Whether a regular file is there.
+    pub(crate) fn is_file(&self, path: &str) -> bool {
+        self.open_at(path, OFlags::PATH)
+            .and_then(rustix::fs::fstat)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+    }
+
     /// A path of the node as this process sees it, for messages.
     pub(crate) fn shown(&self, path: &str) -> String {
         format!("{}{path}", self.path.as_str().trim_end_matches('/'))

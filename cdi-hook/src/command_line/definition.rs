@@ -7,7 +7,7 @@ pub static PROGRAM: Program = Program {
     name: "dra-cdi-hook",
     version: env!("CARGO_PKG_VERSION"),
     about: "Carries the attributes of DRA devices from a container into its VM",
-    commands: &[&CREATE_CONTAINER, &SPEC, &INSTALL, &UNINSTALL],
+    commands: &[&CREATE_CONTAINER, &SPEC, &INSTALL, &UNINSTALL, &DOCTOR],
     exit_codes: &[
         ExitMeaning {
             code: 0,
@@ -134,6 +134,25 @@ pub static UNINSTALL: Command = Command {
     }],
     examples: &[],
     run: crate::install::uninstall,
+};
+
+/// `doctor`: what is wrong with the node.
+pub static DOCTOR: Command = Command {
+    name: "doctor",
+    about: "Say what on this node would keep the hook from working",
+    description: &[
+        "Looks at the container runtimes and their configuration, the directories of CDI specs and hooks.d \
+         entries, the hook that these name, the DRA drivers' metadata and KubeVirt's pods. It changes nothing. \
+         For their versions it runs the runtimes with --version, unless --root names another root directory.",
+        "Each problem comes with what to do about it, and makes the exit code 1. What it prints is what a bug \
+         report needs.",
+    ],
+    sections: &[&Section {
+        heading: "Options",
+        options: &[&options::ROOT, &options::KUBELET, &options::JSON],
+    }],
+    examples: &[],
+    run: crate::doctor::main,
 };
 
 /// The options of `create-container`.

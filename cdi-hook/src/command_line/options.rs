@@ -176,3 +176,24 @@ pub static FORCE: CommandOption = CommandOption {
     about: "Also replace or remove a file that is not as an installation left it",
     description: "",
 };
+
+/// The kubelet's directory.
+pub static KUBELET: CommandOption = CommandOption {
+    name: "kubelet",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/var/lib/kubelet"),
+    }),
+    about: "The kubelet's directory on the node",
+    description: "",
+};
+
+/// For programs.
+pub static JSON: CommandOption = CommandOption {
+    name: "json",
+    value: None,
+    about: "Print JSON",
+    description: "",
+};

@@ -20,6 +20,7 @@ use self::file::Existing;
 use self::record::{Installed, Record};
 pub(crate) use self::uninstall::main as uninstall;
 use self::wanted::{Layout, Wanted};
+pub(crate) use self::wanted::{PROGRAM_FILE, SPEC_FILE};
 use crate::absolute_path::AbsolutePath;
 use crate::command_line::{Invocation, UsageError, options};
 use crate::hook_options::HookOptions;
