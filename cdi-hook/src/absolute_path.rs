@@ -29,6 +29,11 @@ impl AbsolutePath {
         &self.0
     }
 
+    /// `/`.
+    pub(crate) fn root() -> Self {
+        Self("/".to_owned())
+    }
+
     /// The path of something in this directory.
     #[must_use]
     pub(crate) fn join(&self, name: &str) -> Self {

@@ -9,11 +9,13 @@ mod absolute_path;
 pub mod command_line;
 mod create_container;
 mod doctor;
+mod generate;
 mod glob;
 mod hook_options;
 mod install;
 mod node_root;
 pub mod spec;
+mod whole_file;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -50,6 +52,10 @@ fn wrong_usage(error: &UsageError) -> ExitCode {
 fn print_error(error: &dyn std::fmt::Display) {
     // Nothing can be said when even this cannot be written.
     let _ = writeln!(std::io::stderr(), "dra-cdi-hook: error: {error}");
+}
+
+fn print_note(note: &str) {
+    let _ = writeln!(std::io::stderr(), "dra-cdi-hook: note: {note}");
 }
 
 /// Writes what was asked for to standard output; `what` names it in the message of a failure.

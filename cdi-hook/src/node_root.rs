@@ -6,13 +6,16 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use crate::absolute_path::AbsolutePath;
 
 /// The most attempts at one path: `RESOLVE_IN_ROOT` answers EAGAIN when a rename crossed a `..`.
 const ATTEMPTS: usize = 128;
+
+/// The most names of one directory.
+const NAMES: usize = 4096;
 
 /// A node's root directory.
 #[derive(Debug)]
@@ -27,6 +30,45 @@ impl NodeRoot {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::openat(CWD, path.as_str(), flags, Mode::empty())?;
         Ok(Self { directory, path })
+    }
+
+    /// Opens the root directory of this process.
+    pub(crate) fn own() -> Result<Self, Errno> {
+        Self::open(AbsolutePath::root())
+    }
+
+    /// Removes a file, or an empty directory; whether it was there.
+    pub(crate) fn remove(&self, path: &str, directory: bool) -> Result<bool, Errno> {
+        let flags = if directory {
+            AtFlags::REMOVEDIR
+        } else {
+            AtFlags::empty()
+        };
+        let removed = match self.parent(path)? {
+            Some((parent, name)) => rustix::fs::unlinkat(&parent, name, flags),
+            None => return Ok(false),
+        };
+        match removed {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The names in a directory, sorted, in bounded number; none where it is not there.
+    pub(crate) fn names(&self, directory: &str) -> Vec<String> {
+        let opened = self.open_at(directory, OFlags::RDONLY | OFlags::DIRECTORY);
+        let Ok(entries) = opened.and_then(Dir::new) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(Result::ok)
+            .take(NAMES)
+            .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
+            .filter(|name| name != "." && name != "..")
+            .collect();
+        names.sort();
+        names
     }
 
     /// Whether it is the root directory of this process.

@@ -44,7 +44,29 @@ struct Device<'a> {
 
 #[derive(Serialize)]
 struct ContainerEdits<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mounts: Vec<Mount>,
     hooks: [Hook<'a>; 1],
+}
+
+/// A file of the node that is mounted in the container.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mount {
+    host_path: String,
+    container_path: String,
+    options: [&'static str; 5],
+}
+
+impl Mount {
+    /// A mount that the container can only read.
+    pub(crate) fn read_only(host_path: AbsolutePath, container_path: &str) -> Self {
+        Self {
+            host_path: host_path.to_string(),
+            container_path: container_path.to_owned(),
+            options: ["ro", "bind", "nosuid", "nodev", "noexec"],
+        }
+    }
 }
 
 /// A hook; CDI alone names the stage in it.
@@ -94,19 +116,26 @@ pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
     let bytes = match form.as_str() {
         "hooks.d" => hooks_entry(&hook_path, &hook),
         "oci" => oci_hooks(&hook_path, &hook),
-        _ => cdi(KIND, DEVICE, &hook_path, &hook),
+        _ => cdi(KIND, DEVICE, &hook_path, &hook, Vec::new()),
     };
     Ok(crate::print(&bytes, "the spec"))
 }
 
-/// A CDI spec of one device that is nothing but the hook.
-pub(crate) fn cdi(kind: &str, device: &str, path: &AbsolutePath, options: &HookOptions) -> Vec<u8> {
+/// A CDI spec of one device that is the hook, with what is mounted for it.
+pub(crate) fn cdi(
+    kind: &str,
+    device: &str,
+    path: &AbsolutePath,
+    options: &HookOptions,
+    mounts: Vec<Mount>,
+) -> Vec<u8> {
     to_bytes(&Spec {
         cdi_version: CDI_VERSION,
         kind,
         devices: [Device {
             name: device,
             container_edits: ContainerEdits {
+                mounts,
                 hooks: [hook(Some(STAGE), path, options)],
             },
         }],

@@ -7,7 +7,14 @@ pub static PROGRAM: Program = Program {
     name: "dra-cdi-hook",
     version: env!("CARGO_PKG_VERSION"),
     about: "Carries the attributes of DRA devices from a container into its VM",
-    commands: &[&CREATE_CONTAINER, &SPEC, &INSTALL, &UNINSTALL, &DOCTOR],
+    commands: &[
+        &CREATE_CONTAINER,
+        &SPEC,
+        &GENERATE,
+        &INSTALL,
+        &UNINSTALL,
+        &DOCTOR,
+    ],
     exit_codes: &[
         ExitMeaning {
             code: 0,
@@ -69,6 +76,47 @@ pub static SPEC: Command = Command {
         ),
     ],
     run: crate::spec::main,
+};
+
+/// `generate`: for drivers that write no metadata.
+pub static GENERATE: Command = Command {
+    name: "generate",
+    about: "Write metadata and a CDI spec for a ResourceClaim, where its driver writes none",
+    description: &[
+        "Makes of a ResourceClaim and the ResourceSlices of its devices what a driver on upstream's library would \
+         have made: metadata files (KEP-5304), and a CDI spec of the device dra-guest/claim=UID, which mounts them \
+         in the container and runs the hook there. The device's name is printed; whoever prepares the claim gives \
+         it to the kubelet, or a container engine.",
+        "Both are written whole or not at all, the metadata first. Only a directory that root alone may write is \
+         taken. What stands in a running container stays as it is, as with upstream's files.",
+    ],
+    sections: &[
+        &Section {
+            heading: "Options",
+            options: &[
+                &options::CLAIM,
+                &options::SLICES,
+                &options::OUT,
+                &options::METADATA_OUT,
+                &options::PRINT,
+                &options::REMOVE,
+                &options::HOOK_PATH,
+            ],
+        },
+        &PASSED_ON,
+    ],
+    examples: &[
+        (
+            "dra-cdi-hook generate --claim claim.json --slices slices.json",
+            "After kubectl get resourceclaim NAME --output=json > claim.json, and kubectl get resourceslices \
+             --field-selector spec.nodeName=NODE --output=json > slices.json",
+        ),
+        (
+            "dra-cdi-hook generate --remove 1f2e3d4c-0000-4000-8000-123456789abc",
+            "When the claim is unprepared",
+        ),
+    ],
+    run: crate::generate::main,
 };
 
 /// `install`: the hook on a node.

@@ -14,7 +14,9 @@ mod invocation;
 pub mod options;
 mod parse;
 
-pub use definition::{CREATE_CONTAINER, DOCTOR, HOOK_SECTION, INSTALL, PROGRAM, SPEC, UNINSTALL};
+pub use definition::{
+    CREATE_CONTAINER, DOCTOR, GENERATE, HOOK_SECTION, INSTALL, PROGRAM, SPEC, UNINSTALL,
+};
 pub use error::UsageError;
 pub use help::{Detail, command_help, program_help};
 pub use invocation::Invocation;

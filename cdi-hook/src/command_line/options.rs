@@ -197,3 +197,76 @@ pub static JSON: CommandOption = CommandOption {
     about: "Print JSON",
     description: "",
 };
+
+/// The claim.
+pub static CLAIM: CommandOption = CommandOption {
+    name: "claim",
+    value: Some(Value {
+        name: "FILE",
+        kind: ValueKind::File,
+        count: Count::Once,
+        default: None,
+    }),
+    about: "The ResourceClaim, as kubectl get --output=json prints it; required, but for --remove",
+    description: "",
+};
+
+/// The slices.
+pub static SLICES: CommandOption = CommandOption {
+    name: "slices",
+    value: Some(Value {
+        name: "FILE",
+        kind: ValueKind::File,
+        count: Count::Repeated,
+        default: None,
+    }),
+    about: "ResourceSlices, one or a list, in JSON: the devices' attributes",
+    description: "At most 1 MiB each: let the API server choose those of a node with --field-selector spec.nodeName=NODE. Without them the devices have their names and what the driver wrote on the claim.",
+};
+
+/// Where a generated spec goes.
+pub static OUT: CommandOption = CommandOption {
+    name: "out",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/var/run/cdi"),
+    }),
+    about: "Directory of the node for the CDI spec, dra-guest-claim_UID.json",
+    description: "",
+};
+
+/// Where generated metadata goes.
+pub static METADATA_OUT: CommandOption = CommandOption {
+    name: "metadata-out",
+    value: Some(Value {
+        name: "DIR",
+        kind: ValueKind::Directory,
+        count: Count::Once,
+        default: Some("/var/run/dra-guest/claims"),
+    }),
+    about: "Directory of the node for the metadata files, in a directory of the claim's UID",
+    description: "",
+};
+
+/// Only print.
+pub static PRINT: CommandOption = CommandOption {
+    name: "print",
+    value: None,
+    about: "Print the metadata and the spec, and write nothing",
+    description: "",
+};
+
+/// Take away again.
+pub static REMOVE: CommandOption = CommandOption {
+    name: "remove",
+    value: Some(Value {
+        name: "UID",
+        kind: ValueKind::Text,
+        count: Count::Once,
+        default: None,
+    }),
+    about: "Remove what was generated for the claim of this UID",
+    description: "",
+};

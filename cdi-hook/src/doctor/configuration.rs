@@ -1,7 +1,5 @@
 //! Configuration files of runtimes: TOML, in several files, of which later ones win.
 
-use rustix::fs::{Dir, OFlags};
-
 use super::toml::{self, Value};
 use crate::node_root::NodeRoot;
 
@@ -52,7 +50,7 @@ impl Settings {
         let mut settings = Self::default();
         let mut all: Vec<String> = files.iter().map(|&file| file.to_owned()).collect();
         all.extend(
-            names(root, drop_ins)
+            root.names(drop_ins)
                 .into_iter()
                 .map(|name| format!("{drop_ins}/{name}")),
         );
@@ -128,30 +126,9 @@ fn glob(root: &NodeRoot, importer: &str, path: &str) -> Vec<String> {
     if !pattern.contains(['*', '?']) {
         return vec![path];
     }
-    names(root, directory)
+    root.names(directory)
         .into_iter()
         .filter(|name| crate::glob::matches(pattern, name))
         .map(|name| format!("{directory}/{name}"))
         .collect()
-}
-
-/// The most names of one directory.
-const NAMES: usize = 4096;
-
-/// The names in a directory of the node, sorted; none where it is not there.
-pub(super) fn names(root: &NodeRoot, directory: &str) -> Vec<String> {
-    let Ok(opened) = root.open_at(directory, OFlags::RDONLY | OFlags::DIRECTORY) else {
-        return Vec::new();
-    };
-    let Ok(entries) = Dir::new(opened) else {
-        return Vec::new();
-    };
-    let mut names: Vec<String> = entries
-        .filter_map(Result::ok)
-        .take(NAMES)
-        .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
-        .filter(|name| name != "." && name != "..")
-        .collect();
-    names.sort();
-    names
 }

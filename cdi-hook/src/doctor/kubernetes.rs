@@ -4,7 +4,6 @@ use device_attributes::document::FILE_NAME;
 use device_attributes::limits;
 use serde::Deserialize;
 
-use super::configuration::names;
 use super::report::{Driver, KubeVirt, Nri};
 use crate::node_root::NodeRoot;
 
@@ -17,7 +16,7 @@ const VM_MOUNT_VOLUME: &str = "dra-guest-vm-mount";
 pub(super) fn drivers(root: &NodeRoot, kubelet: &str) -> Vec<Driver> {
     let plugins = format!("{kubelet}/plugins");
     let mut drivers = Vec::new();
-    for name in names(root, &plugins) {
+    for name in root.names(&plugins) {
         let metadata = format!("{plugins}/{name}/dra-device-metadata");
         let socket = root.exists(&format!("{plugins}/{name}/dra.sock"));
         if !socket && !root.is_directory(&metadata) {
@@ -37,8 +36,8 @@ pub(super) fn drivers(root: &NodeRoot, kubelet: &str) -> Vec<Driver> {
 
 /// `CLAIM/REQUEST/metadata.json`, as upstream's helper library lays them out.
 fn read_metadata(root: &NodeRoot, directory: &str, driver: &mut Driver) {
-    for claim in names(root, directory).into_iter().take(ENTRIES) {
-        for request in names(root, &format!("{directory}/{claim}")) {
+    for claim in root.names(directory).into_iter().take(ENTRIES) {
+        for request in root.names(&format!("{directory}/{claim}")) {
             let path = format!("{directory}/{claim}/{request}/metadata.json");
             match root.read(&path, limits::FILE_BYTES) {
                 Ok(None) => {}
@@ -81,9 +80,9 @@ pub(super) fn kubevirt(root: &NodeRoot, kubelet: &str) -> KubeVirt {
         ..KubeVirt::default()
     };
     let pods = format!("{kubelet}/pods");
-    for pod in names(root, &pods).into_iter().take(ENTRIES) {
+    for pod in root.names(&pods).into_iter().take(ENTRIES) {
         let pod = format!("{pods}/{pod}");
-        let containers = names(root, &format!("{pod}/containers"));
+        let containers = root.names(&format!("{pod}/containers"));
         if !containers.iter().any(|name| name == "compute") {
             continue;
         }
@@ -100,7 +99,7 @@ pub(super) fn kubevirt(root: &NodeRoot, kubelet: &str) -> KubeVirt {
 /// NRI's socket, and whether the plugin runs.
 pub(super) fn nri(root: &NodeRoot) -> Nri {
     const SOCKET: &str = "/var/run/nri/nri.sock";
-    let plugin_runs = names(root, "/proc").iter().any(|process| {
+    let plugin_runs = root.names("/proc").iter().any(|process| {
         process.starts_with(|c: char| c.is_ascii_digit())
             && root
                 .read(&format!("/proc/{process}/comm"), 64)

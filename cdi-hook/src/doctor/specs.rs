@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use super::configuration::names;
 use super::report::{Asker, CdiDirectory, CdiSpec};
 use crate::install::PROGRAM_FILE;
 use crate::node_root::NodeRoot;
@@ -53,7 +52,8 @@ pub(super) fn directory(
     read_by: Vec<&'static str>,
     askers: &mut Vec<Asker>,
 ) -> CdiDirectory {
-    let specs = names(root, path)
+    let specs = root
+        .names(path)
         .into_iter()
         .filter(|name| is_spec(name))
         .map(|name| spec(root, path, name, askers))
@@ -144,7 +144,7 @@ fn yaml(file: String, bytes: &[u8]) -> CdiSpec {
 
 /// Reads the `hooks.d` entries of a directory.
 pub(super) fn hooks_directory(root: &NodeRoot, directory: &str, askers: &mut Vec<Asker>) {
-    for name in names(root, directory) {
+    for name in root.names(directory) {
         let path = format!("{directory}/{name}");
         if extension(&name) != "json" {
             continue;

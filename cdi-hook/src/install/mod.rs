@@ -3,7 +3,7 @@
 //! The binary comes first and goes last, so that no spec ever names a hook that is not there.
 
 mod error;
-mod file;
+
 mod record;
 mod uninstall;
 mod wanted;
@@ -16,7 +16,6 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use self::error::Error;
-use self::file::Existing;
 use self::record::{Installed, Record};
 pub(crate) use self::uninstall::main as uninstall;
 use self::wanted::{Layout, Wanted};
@@ -25,6 +24,7 @@ use crate::absolute_path::AbsolutePath;
 use crate::command_line::{Invocation, UsageError, options};
 use crate::hook_options::HookOptions;
 use crate::node_root::NodeRoot;
+use crate::whole_file::{self, Existing};
 
 /// Runs `dra-cdi-hook install`.
 pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
@@ -222,7 +222,7 @@ fn change(root: &NodeRoot, file: &Wanted, known: &Record, force: bool) -> Result
         Ok(None) => return Ok(true),
         Err(source) => return Err(directory_error(root, file, source)),
     };
-    match file::existing(&directory, file.name).map_err(failed)? {
+    match whole_file::existing(&directory, file.name).map_err(failed)? {
         Existing::Nothing => Ok(true),
         Existing::File { bytes, mode } if bytes == file.bytes => Ok(mode != file.mode),
         Existing::File { bytes, .. } if force || known.has(&path, &bytes) => Ok(true),
@@ -245,7 +245,7 @@ fn put(root: &NodeRoot, file: &Wanted) -> Result<(), Error> {
         .directory(file.directory.as_str())
         .and_then(|directory| directory.ok_or(Errno::NOENT))
         .map_err(|source| failed(("opening its directory", source)))?;
-    file::put(&directory, file.name, &file.bytes, file.mode).map_err(failed)
+    whole_file::put(&directory, file.name, &file.bytes, file.mode).map_err(failed)
 }
 
 fn read_record(root: &NodeRoot, layout: &Layout) -> Result<Option<Record>, Error> {

@@ -2,17 +2,16 @@
 
 use std::process::ExitCode;
 
-use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use super::error::Error;
-use super::file::{Existing, existing, temporary_name};
 use super::record::Record;
 use super::wanted::Layout;
 use super::{How, finish, open_root, put, read_record, say};
 use crate::absolute_path::AbsolutePath;
 use crate::command_line::{Invocation, UsageError, options};
 use crate::node_root::NodeRoot;
+use crate::whole_file::{Existing, existing, temporary_name};
 
 /// Runs `dra-cdi-hook uninstall`.
 pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
@@ -50,7 +49,7 @@ fn run(root: AbsolutePath, layout: &Layout, how: How) -> Result<bool, Error> {
         return Ok(false);
     }
     if !how.dry_run {
-        unlink(&root, &path, AtFlags::empty())?;
+        unlink(&root, &path, false)?;
     }
     remove_own_directory(&root, layout, how)?;
     for directory in record.directories.iter().rev() {
@@ -78,7 +77,7 @@ fn remove_file(root: &NodeRoot, path: &str, record: &Record, how: How) -> Result
         unlink(
             root,
             &format!("{directory}/{}", temporary_name(name)),
-            AtFlags::empty(),
+            false,
         )?;
     }
     let ours = match &found {
@@ -94,7 +93,7 @@ fn remove_file(root: &NodeRoot, path: &str, record: &Record, how: How) -> Result
         return Ok(false);
     }
     if !how.dry_run {
-        unlink(root, path, AtFlags::empty())?;
+        unlink(root, path, false)?;
     }
     how.tell("removed", "would remove", &shown);
     Ok(true)
@@ -105,7 +104,7 @@ fn remove_own_directory(root: &NodeRoot, layout: &Layout, how: How) -> Result<()
     let record = layout.record(Vec::new());
     if !how.dry_run {
         let temporary = record.directory.join(&temporary_name(record.name));
-        unlink(root, temporary.as_str(), AtFlags::empty())?;
+        unlink(root, temporary.as_str(), false)?;
     }
     remove_directory(root, record.directory.as_str(), how)
 }
@@ -115,7 +114,7 @@ fn remove_directory(root: &NodeRoot, path: &str, how: How) -> Result<(), Error> 
     if how.dry_run {
         return Ok(());
     }
-    match unlink(root, path, AtFlags::REMOVEDIR) {
+    match unlink(root, path, true) {
         Ok(true) => how.tell("removed", "", &root.shown(path)),
         Ok(false)
         | Err(Error::File {
@@ -128,18 +127,10 @@ fn remove_directory(root: &NodeRoot, path: &str, how: How) -> Result<(), Error> 
 }
 
 /// Removes a name; whether it was there.
-fn unlink(root: &NodeRoot, path: &str, flags: AtFlags) -> Result<bool, Error> {
-    let removed = root.parent(path).and_then(|parent| match parent {
-        Some((directory, name)) => rustix::fs::unlinkat(&directory, name, flags).map(|()| true),
-        None => Ok(false),
-    });
-    match removed {
-        Err(Errno::NOENT) => Ok(false),
-        Ok(removed) => Ok(removed),
-        Err(source) => Err(Error::File {
-            path: root.shown(path),
-            what: "removed",
-            source,
-        }),
-    }
+fn unlink(root: &NodeRoot, path: &str, directory: bool) -> Result<bool, Error> {
+    root.remove(path, directory).map_err(|source| Error::File {
+        path: root.shown(path),
+        what: "removed",
+        source,
+    })
 }

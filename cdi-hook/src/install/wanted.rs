@@ -75,7 +75,7 @@ impl Layout {
                 directory: self.cdi_directory.clone(),
                 name: SPEC_FILE,
                 option: "--cdi-dir",
-                bytes: spec::cdi(spec::KIND, spec::DEVICE, &program_path, hook),
+                bytes: spec::cdi(spec::KIND, spec::DEVICE, &program_path, hook, Vec::new()),
                 mode: 0o644,
             },
         ];

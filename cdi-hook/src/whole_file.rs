@@ -1,4 +1,4 @@
-//! One file of the installation: put in place whole or not at all, its label kept.
+//! A file of the node, put in place whole or not at all, its label kept.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -18,7 +18,7 @@ const LABEL_BYTES: usize = 4096;
 
 /// What stands under a name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Existing {
+pub(crate) enum Existing {
     /// Nothing.
     Nothing,
     /// A regular file.
@@ -33,10 +33,10 @@ pub(super) enum Existing {
 }
 
 /// What failed, and the kernel's answer.
-pub(super) type Failure = (&'static str, Errno);
+pub(crate) type Failure = (&'static str, Errno);
 
 /// Looks at what stands under a name.
-pub(super) fn existing(directory: &OwnedFd, name: &str) -> Result<Existing, Errno> {
+pub(crate) fn existing(directory: &OwnedFd, name: &str) -> Result<Existing, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(directory, name, flags, Mode::empty()) {
         Ok(file) => file,
@@ -59,7 +59,7 @@ pub(super) fn existing(directory: &OwnedFd, name: &str) -> Result<Existing, Errn
 ///
 /// A new file gets its `SELinux` label from its directory, one that replaces another takes over that
 /// one's, which an administrator may have set.
-pub(super) fn put(directory: &OwnedFd, name: &str, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+pub(crate) fn put(directory: &OwnedFd, name: &str, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let temporary = temporary_name(name);
     let file = create(directory, &temporary)?;
     let result = fill(&file, bytes, mode)
@@ -79,7 +79,7 @@ pub(super) fn put(directory: &OwnedFd, name: &str, bytes: &[u8], mode: u32) -> R
 
 /// A hidden file, whose name no runtime takes for a spec. Its name is fixed: what an interrupted
 /// installation left behind, the next one removes.
-pub(super) fn temporary_name(name: &str) -> String {
+pub(crate) fn temporary_name(name: &str) -> String {
     format!(".{name}.new")
 }
 
