@@ -13,6 +13,7 @@ mod generate;
 mod glob;
 mod hook_options;
 mod install;
+mod key_pattern;
 mod node_root;
 pub mod spec;
 mod whole_file;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 pub use crate::absolute_path::{AbsolutePath, AbsolutePathError};
 use crate::command_line::{Invocation, Parsed, UsageError, WRONG_USAGE};
 pub use crate::hook_options::{HookOptions, OnError};
+pub use crate::key_pattern::{KeyPattern, KeyPatternError};
 
 /// Runs the program: reads the command line and does what it asks for.
 pub fn main() -> ExitCode {

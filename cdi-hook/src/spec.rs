@@ -60,7 +60,7 @@ pub(crate) struct Mount {
 
 impl Mount {
     /// A mount that the container can only read.
-    pub(crate) fn read_only(host_path: AbsolutePath, container_path: &str) -> Self {
+    pub(crate) fn read_only(host_path: &AbsolutePath, container_path: &str) -> Self {
         Self {
             host_path: host_path.to_string(),
             container_path: container_path.to_owned(),

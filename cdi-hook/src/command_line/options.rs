@@ -50,9 +50,11 @@ pub static EXPORT: CommandOption = CommandOption {
         count: Count::List,
         default: None,
     }),
-    about: "Driver attributes that may stand under \"attributes\" in the document, by their full names",
-    description: "Without it all do. What the document's other fields say (PCI address, MAC, NUMA \
-                  node, …) is not touched.",
+    about: "Driver attributes that may stand under \"attributes\" in the document, by their full names or by \
+            patterns of them with * and ?",
+    description: "Without it all do: they are what upstream publishes to the container in any case. What the \
+                  document's other fields say (PCI address, MAC, NUMA node, …) is not touched. To be strict, \
+                  name what the guest needs, or a name that no driver has, like none, for nothing at all.",
 };
 
 /// What broken input means.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use device_attributes::{
-    AttributeValue, Claim, Device, InterfaceAddress, InterfaceName, MacAddress,
+    AttributeValue, Claim, Device, InterfaceAddress, InterfaceName, MacAddress, Name,
 };
 use serde::Serialize;
 
@@ -137,7 +137,7 @@ fn stream(claim: &Claim, uid: &str, request: &str, devices: &[Entry<'_>]) -> Vec
                 uid,
                 generation: GENERATION,
             },
-            pod_claim_name: claim.pod_claim_name.as_ref().map(|name| name.as_str()),
+            pod_claim_name: claim.pod_claim_name.as_ref().map(Name::as_str),
             requests: [Request {
                 name: request,
                 devices,

@@ -83,7 +83,7 @@ impl Places {
         let directory = self.metadata.join(uid);
         let mounts = files
             .iter()
-            .map(|file| spec::Mount::read_only(directory.join(&file.name), &file.container_path))
+            .map(|file| spec::Mount::read_only(&directory.join(&file.name), &file.container_path))
             .collect();
         let spec = spec::cdi(KIND, uid, &self.hook_path, &self.hook, mounts);
         if print {
