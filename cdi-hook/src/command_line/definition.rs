@@ -141,6 +141,7 @@ pub static INSTALL: Command = Command {
                 &options::ROOT,
                 &options::DRY_RUN,
                 &options::FORCE,
+                &options::EVERY,
             ],
         },
         &PASSED_ON,

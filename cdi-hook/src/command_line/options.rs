@@ -171,6 +171,20 @@ pub static DRY_RUN: CommandOption = CommandOption {
     description: "",
 };
 
+/// Again and again.
+pub static EVERY: CommandOption = CommandOption {
+    name: "every",
+    value: Some(Value {
+        name: "SECONDS",
+        kind: ValueKind::Text,
+        count: Count::Once,
+        default: None,
+    }),
+    about: "Go on, and do it again every so many seconds: what is lost comes back",
+    description: "For a DaemonSet. What is as it should be is told of once only. A failure ends the first round, \
+                  and is told of in later ones.",
+};
+
 /// Also what is not ours.
 pub static FORCE: CommandOption = CommandOption {
     name: "force",

@@ -9,8 +9,10 @@ mod uninstall;
 mod wanted;
 
 use std::io::Write as _;
+use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -30,9 +32,20 @@ use crate::whole_file::{self, Existing};
 pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
     let layout = Layout::from_invocation(invocation)?;
     let hook = HookOptions::from_invocation(invocation)?;
-    let root = invocation.required(&options::ROOT)?;
-    let how = How::from_invocation(invocation);
-    Ok(finish(install(root, &layout, &hook, how)))
+    let root: AbsolutePath = invocation.required(&options::ROOT)?;
+    let every: Option<NonZeroU32> = invocation.value(&options::EVERY)?;
+    let mut how = How::from_invocation(invocation);
+    let first = install(root.clone(), &layout, &hook, how);
+    let Some(every) = every.filter(|_| first.is_ok()) else {
+        return Ok(finish(first));
+    };
+    how.quiet = true;
+    loop {
+        std::thread::sleep(Duration::from_secs(every.get().into()));
+        if let Err(error) = install(root.clone(), &layout, &hook, how) {
+            crate::print_error(&error);
+        }
+    }
 }
 
 /// How to go about it.
@@ -40,6 +53,8 @@ pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
 struct How {
     dry_run: bool,
     force: bool,
+    /// Of what is unchanged nothing is said.
+    quiet: bool,
 }
 
 impl How {
@@ -47,6 +62,7 @@ impl How {
         Self {
             dry_run: invocation.has(&options::DRY_RUN),
             force: invocation.has(&options::FORCE),
+            quiet: false,
         }
     }
 
@@ -96,7 +112,7 @@ fn install(
     for file in &wanted {
         if change(&root, file, &known, how.force)? {
             changes.push(file);
-        } else {
+        } else if !how.quiet {
             say(&format!("unchanged {}", root.shown(&file.path())));
         }
     }

@@ -70,7 +70,8 @@ fn each_case_is_judged_as_it_is_written_down() {
         let mut report = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.stderr, b"", "{name}");
         report = report.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-        report.push_str(&format!("exit code {}\n", output.status.code().unwrap()));
+        let code = output.status.code().unwrap();
+        report = format!("{report}exit code {code}\n");
         let golden = case.join("report.txt");
         if std::env::var_os("UPDATE_CASES").is_some() {
             fs::write(&golden, &report).unwrap();
