@@ -1,4 +1,4 @@
-//! The relay's image, built by podman from `deploy/Containerfile` as a user builds it.
+//! The images of `deploy/`, built by podman from its recipes as a user builds them.
 
 use std::fs;
 use std::path::Path;
@@ -9,18 +9,41 @@ use anyhow::Result;
 use crate::command::stdout_of;
 use crate::programs::{static_program, workspace};
 
-/// The image's name.
+/// The relay's image.
 pub const RELAY_IMAGE: &str = "dra-guest.example.com/dra-guest-relay:test";
+/// The image of the hook's installer.
+pub const HOOK_IMAGE: &str = "dra-guest.example.com/dra-guest-hook:test";
 
-/// Writes an archive of it that containerd imports.
+/// Writes an archive of the relay's image that containerd imports.
 pub(super) fn write(archive: &Path) -> Result<()> {
+    build(
+        "dra-guest-relay",
+        "deploy/Containerfile",
+        RELAY_IMAGE,
+        archive,
+    )
+}
+
+/// The same of the hook's installer.
+///
+/// # Errors
+/// When the hook or the image does not build.
+pub fn write_hook_image(archive: &Path) -> Result<()> {
+    build(
+        "dra-cdi-hook",
+        "deploy/hook/Containerfile",
+        HOOK_IMAGE,
+        archive,
+    )
+}
+
+fn build(program: &str, recipe: &str, image: &str, archive: &Path) -> Result<()> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-image-")
         .tempdir()?;
     let context = directory.path().join("context");
     fs::create_dir(&context)?;
-    let relay = "dra-guest-relay";
-    fs::copy(static_program(relay)?, context.join(relay))?;
+    fs::copy(static_program(program)?, context.join(program))?;
     // Not in the storage of whoever runs the tests.
     let podman = || {
         let mut command = Command::new("podman");
@@ -32,17 +55,17 @@ pub(super) fn write(archive: &Path) -> Result<()> {
             .args(["--storage-driver=vfs", "--events-backend=none"]);
         command
     };
-    let recipe = workspace().join("deploy/Containerfile");
+    let recipe = workspace().join(recipe);
     stdout_of(
         podman()
-            .args(["build", "--quiet", "--tag", RELAY_IMAGE, "--file"])
+            .args(["build", "--quiet", "--tag", image, "--file"])
             .args([&recipe, &context]),
     )?;
     stdout_of(
         podman()
             .args(["save", "--quiet", "--format=docker-archive", "--output"])
             .arg(archive)
-            .arg(RELAY_IMAGE),
+            .arg(image),
     )?;
     Ok(())
 }
