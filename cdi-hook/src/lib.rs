@@ -8,6 +8,7 @@
 mod absolute_path;
 mod cli;
 mod create_container;
+pub mod keep_up;
 mod spec;
 
 use std::io::Write;

@@ -2,13 +2,13 @@
 
 mod bundle;
 mod error;
-mod export;
+pub(crate) mod export;
 mod leftovers;
 mod log;
 mod metadata;
 mod pod;
 mod regular_file;
-mod replace;
+pub(crate) mod replace;
 mod rootfs;
 mod state;
 mod vm_mount;

@@ -1,0 +1,205 @@
+//! What the plugin does when the runtime tells it something.
+
+use std::collections::HashMap;
+use std::io;
+
+use bytes::Bytes;
+use device_attributes::{Name, Pod};
+use dra_cdi_hook::keep_up::HookWishes;
+use prost::Message as _;
+
+use crate::command_line::Arguments;
+use crate::hook::HookRequest;
+use crate::protocol::detail::{Container, CreateContainerResponse, PodSandbox};
+use crate::protocol::outline;
+use crate::refresh::{Keeper, Kept};
+use crate::relay::Relay;
+use crate::selection::{OPT_OUT, Selection, Verdict};
+
+/// The plugin.
+#[derive(Debug)]
+pub struct Plugin {
+    selection: Selection,
+    hook: HookRequest,
+    relay: Option<Relay>,
+    keeper: Keeper,
+}
+
+impl Plugin {
+    /// Starts it, and the thread that keeps documents up to date.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(arguments: &Arguments) -> io::Result<Self> {
+        let relay = arguments.attributes_socket.as_ref().map(|socket| Relay {
+            socket: socket.clone(),
+            patience: arguments.attributes_timeout,
+            answers: arguments.state.clone().into(),
+        });
+        Ok(Self {
+            selection: Selection {
+                pod_label: arguments.pod_label.clone(),
+                container: arguments.container.clone(),
+                vm_mount: arguments.vm_mount.clone(),
+                hook: arguments.hook.clone(),
+            },
+            hook: HookRequest::new(arguments),
+            keeper: Keeper::start(&arguments.kubelet, relay.clone())?,
+            relay,
+        })
+    }
+
+    /// A container is being created: says what it is to have.
+    ///
+    /// Of a container with another name than a VM's nothing but that name is looked at.
+    pub fn created(&self, pod: &Bytes, container: &Bytes) -> CreateContainerResponse {
+        if !self.may_be_a_vms(container) {
+            return CreateContainerResponse::default();
+        }
+        match decode(pod, container) {
+            Ok((pod, container)) => self.vm_created(&pod, &container),
+            Err(error) => {
+                tracing::warn!("a container cannot be read, so no hook is added: {error}");
+                CreateContainerResponse::default()
+            }
+        }
+    }
+
+    fn may_be_a_vms(&self, container: &Bytes) -> bool {
+        outline::Container::decode(container.clone())
+            .is_ok_and(|container| container.name == self.selection.container.as_str())
+    }
+
+    fn vm_created(&self, pod: &PodSandbox, container: &Container) -> CreateContainerResponse {
+        let nothing = CreateContainerResponse::default();
+        let shown = format!("{}/{}", pod.namespace, pod.name);
+        let verdict = self.selection.judge(pod, container);
+        let Verdict::Vm {
+            volume,
+            metadata,
+            asked,
+            asked_by_device,
+        } = verdict
+        else {
+            match verdict {
+                Verdict::OptedOut => tracing::info!("{shown}: its annotation {OPT_OUT} says off"),
+                Verdict::NoVmMount => tracing::info!(
+                    "{shown}: no volume is mounted at {}, so there is nowhere to write a document",
+                    self.selection.vm_mount
+                ),
+                _ => {}
+            }
+            return nothing;
+        };
+        let named = named(pod);
+        if let Some(arguments) = asked {
+            tracing::info!("{shown}: a driver has asked for the hook");
+            if let (Some(pod), Some(wishes)) = (named, HookWishes::of_arguments(arguments)) {
+                self.keeper
+                    .keep(Kept::new(container, pod, volume, &metadata, wishes));
+            }
+            return nothing;
+        }
+        if asked_by_device {
+            tracing::info!("{shown}: a driver has asked for the hook by its CDI device");
+            return nothing;
+        }
+        let answer = match (&self.relay, &named) {
+            (Some(relay), Some(pod)) => relay.answer_file(&container.id, pod).unwrap_or_else(|error| {
+                tracing::warn!("{shown}: {error}; devices whose driver writes no metadata are missing in its document");
+                None
+            }),
+            _ => None,
+        };
+        if metadata.is_empty() && answer.is_none() {
+            tracing::info!("{shown}: no metadata of a DRA device is mounted");
+            return nothing;
+        }
+        let arguments = self.hook.arguments(answer.as_deref());
+        if let (Some(pod), Some(wishes)) = (named, HookWishes::of_arguments(&arguments)) {
+            self.keeper
+                .keep(Kept::new(container, pod, volume, &metadata, wishes));
+        }
+        tracing::info!(
+            "{shown}: the hook is added, metadata files: {}",
+            metadata.len()
+        );
+        self.hook.wish(arguments)
+    }
+
+    /// A container is gone.
+    pub fn removed(&self, container: &Bytes) {
+        let Ok(container) = outline::Container::decode(container.clone()) else {
+            return;
+        };
+        // A runtime need not send the name of what is gone.
+        if !container.name.is_empty() && container.name != self.selection.container.as_str() {
+            return;
+        }
+        if let Ok(id) = std::str::from_utf8(&container.id) {
+            self.keeper.forget(id);
+            if let Some(relay) = &self.relay {
+                relay.forget(id);
+            }
+        }
+    }
+
+    /// These are all pods and containers that there are.
+    pub fn synchronized(&self, pods: &[Bytes], containers: &[Bytes]) {
+        let mut by_id = HashMap::new();
+        for bytes in pods {
+            if let Ok(pod) = outline::PodSandbox::decode(bytes.clone()) {
+                by_id.insert(pod.id, bytes);
+            }
+        }
+        let mut all = Vec::new();
+        for bytes in containers.iter().filter(|bytes| self.may_be_a_vms(bytes)) {
+            let pod = outline::Container::decode(bytes.clone())
+                .ok()
+                .and_then(|container| by_id.get(&container.pod_sandbox_id));
+            let Some(Ok((pod, container))) = pod.map(|pod| decode(pod, bytes)) else {
+                continue;
+            };
+            all.extend(self.kept(&pod, &container));
+        }
+        tracing::info!(
+            "running containers of VMs whose documents are kept up to date: {}",
+            all.len()
+        );
+        if let Some(relay) = &self.relay {
+            relay.forget_all_but(all.iter().map(Kept::id));
+        }
+        self.keeper.keep_only(all);
+    }
+
+    /// A container that ran before: kept up to date where it has a hook, whoever asked for that.
+    fn kept(&self, pod: &PodSandbox, container: &Container) -> Option<Kept> {
+        let Verdict::Vm {
+            volume,
+            metadata,
+            asked: Some(arguments),
+            ..
+        } = self.selection.judge(pod, container)
+        else {
+            return None;
+        };
+        let wishes = HookWishes::of_arguments(arguments)?;
+        Some(Kept::new(container, named(pod)?, volume, &metadata, wishes))
+    }
+}
+
+fn decode(pod: &Bytes, container: &Bytes) -> Result<(PodSandbox, Container), prost::DecodeError> {
+    Ok((
+        PodSandbox::decode(pod.clone())?,
+        Container::decode(container.clone())?,
+    ))
+}
+
+fn named(pod: &PodSandbox) -> Option<Pod> {
+    let name = |text: &str| text.parse::<Name>().ok();
+    Some(Pod {
+        namespace: name(&pod.namespace)?,
+        name: name(&pod.name)?,
+        uid: Some(name(&pod.uid)?),
+    })
+}
