@@ -20,6 +20,8 @@ use crate::relay::Relay;
 const SETTLE: Duration = Duration::from_millis(100);
 /// When a file is looked at again that was only half written.
 const UNFINISHED: Duration = Duration::from_secs(1);
+/// When a new container's files are looked at: a driver may have written between its hook and the first watch.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
 /// How often all files are looked at, for what no watch tells: a directory made anew, the relay's answers.
 const LOOK: Duration = Duration::from_mins(1);
 /// The most containers: many times what a node runs.
@@ -195,8 +197,7 @@ impl Thread {
         for (id, news) in news {
             self.forget(&id);
             if let Some(kept) = news {
-                // The hook writes it first.
-                self.keep(kept, LOOK);
+                self.keep(kept, FIRST_LOOK);
             }
         }
     }

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             ("the_guest_reads_the_pods_own_emptydir", same_bytes),
             ("the_nic_is_named_and_configured", nic),
             ("the_claim_says_what_the_guest_observed", condition),
+            ("what_a_driver_says_later_reaches_the_guest", later_word),
             ("a_stopped_agent_is_lost_and_comes_back", stopped_agent),
             ("a_nic_that_goes_is_not_found_and_comes_back", lost_nic),
             ("a_vm_that_ends_leaves_no_word_on_the_claim", ended_vm),
@@ -134,6 +135,24 @@ fn condition(arrival: &mut Arrival) -> Result<()> {
     let mut fields = ours["fieldsV1"].as_object().unwrap().keys();
     assert_eq!(fields.next().map(String::as_str), Some("f:status"));
     assert_eq!(fields.next(), None);
+    Ok(())
+}
+
+/// The driver raises the generation of its metadata, the plugin writes the document anew, and the agent follows.
+fn later_word(arrival: &mut Arrival) -> Result<()> {
+    let Arrival { guest, vm, bed, .. } = arrival;
+    let later = ["192.0.2.6/24", "2001:db8::5/64"];
+    for addresses in [later, NIC_ADDRESSES] {
+        bed.change_addresses(&addresses)?;
+        wait::until("the guest has the addresses", Duration::from_mins(2), || {
+            let nics = NicFacts::of_guest(guest)?;
+            let found = nics.into_iter().find(|nic| nic.mac == NIC_MAC);
+            Ok((found.context("no NIC")?.addresses == addresses).then_some(()))
+        })?;
+        vm.wait_for(bed, "True", "Configured")?;
+    }
+    let written: Value = serde_json::from_str(&fs::read_to_string(vm.document_file(bed))?)?;
+    ensure!(written["devices"][0]["claim"]["generation"] == 3, "{written}");
     Ok(())
 }
 
