@@ -3,7 +3,7 @@
 host := $(shell uname -m)-unknown-linux-musl
 targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine.
-static := dra-cdi-hook dra-guest-agent
+static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
 .PHONY: help setup build image demo demo-cluster test lint advisories bench clean
 
@@ -13,7 +13,7 @@ help: ## Print the targets
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint cluster bench
 
-build: ## Build the static release programs, hook and agent for x86-64 and aarch64
+build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay

@@ -100,7 +100,7 @@ fn select(
         let types: Vec<&str> = message
             .field
             .iter()
-            .map(|field| field.type_name())
+            .map(prost_types::FieldDescriptorProto::type_name)
             .collect();
         let is_used = |nested: &DescriptorProto| {
             types

@@ -9,6 +9,7 @@ use device_attributes::read::{self, Reading};
 use device_attributes::{Document, Pod};
 use rustix::io::Errno;
 
+use crate::absolute_path::AbsolutePath;
 use crate::cli::{Cli, Command, HookOptions, OnError};
 use crate::create_container::{export, replace};
 
@@ -52,12 +53,12 @@ impl HookWishes {
 
     /// Files of the node that the hook reads beside the container's metadata.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
-        self.0.attributes.iter().map(|path| path.as_str())
+        self.0.attributes.iter().map(AbsolutePath::as_str)
     }
 
     /// Directories of the node with metadata files that it reads as well.
     pub fn metadata_directories(&self) -> impl Iterator<Item = &str> {
-        self.0.metadata_dir.iter().map(|path| path.as_str())
+        self.0.metadata_dir.iter().map(AbsolutePath::as_str)
     }
 
     /// Whether what is broken is left out, rather than standing in the way of the whole.

@@ -25,6 +25,36 @@ pub struct Plugin {
     keeper: Keeper,
 }
 
+/// What a container is to have, and what is left to do when the runtime knows.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// What it is to have.
+    pub wish: CreateContainerResponse,
+    /// To be given to [`Plugin::answered`].
+    pub news: Option<Box<News>>,
+}
+
+/// What was found out about a container.
+#[derive(Debug)]
+pub struct News {
+    words: String,
+    /// One with a hook: its document is kept up to date.
+    container: Option<(PodSandbox, Container)>,
+}
+
+impl Answer {
+    fn nothing(pod: &PodSandbox, why: &str) -> Self {
+        let words = format!("{}: {why}", shown(pod));
+        Self {
+            wish: CreateContainerResponse::default(),
+            news: Some(Box::new(News {
+                words,
+                container: None,
+            })),
+        }
+    }
+}
+
 impl Plugin {
     /// Starts it, and the thread that keeps documents up to date.
     ///
@@ -52,15 +82,15 @@ impl Plugin {
     /// A container is being created: says what it is to have.
     ///
     /// Of a container with another name than a VM's nothing but that name is looked at.
-    pub fn created(&self, pod: &Bytes, container: &Bytes) -> CreateContainerResponse {
+    pub fn created(&self, pod: &Bytes, container: &Bytes) -> Answer {
         if !self.may_be_a_vms(container) {
-            return CreateContainerResponse::default();
+            return Answer::default();
         }
         match decode(pod, container) {
-            Ok((pod, container)) => self.vm_created(&pod, &container),
+            Ok((pod, container)) => self.vm_created(pod, container),
             Err(error) => {
                 tracing::warn!("a container cannot be read, so no hook is added: {error}");
-                CreateContainerResponse::default()
+                Answer::default()
             }
         }
     }
@@ -70,61 +100,84 @@ impl Plugin {
             .is_ok_and(|container| container.name == self.selection.container.as_str())
     }
 
-    fn vm_created(&self, pod: &PodSandbox, container: &Container) -> CreateContainerResponse {
-        let nothing = CreateContainerResponse::default();
-        let shown = format!("{}/{}", pod.namespace, pod.name);
-        let verdict = self.selection.judge(pod, container);
+    fn vm_created(&self, pod: PodSandbox, container: Container) -> Answer {
+        let verdict = self.selection.judge(&pod, &container);
         let Verdict::Vm {
-            volume,
             metadata,
             asked,
             asked_by_device,
-        } = verdict
+            ..
+        } = &verdict
         else {
-            match verdict {
-                Verdict::OptedOut => tracing::info!("{shown}: its annotation {OPT_OUT} says off"),
-                Verdict::NoVmMount => tracing::info!(
-                    "{shown}: no volume is mounted at {}, so there is nowhere to write a document",
-                    self.selection.vm_mount
+            return match verdict {
+                Verdict::OptedOut => {
+                    Answer::nothing(&pod, &format!("its annotation {OPT_OUT} says off"))
+                }
+                Verdict::NoVmMount => Answer::nothing(
+                    &pod,
+                    &format!(
+                        "no volume is mounted at {}, so there is nowhere to write a document",
+                        self.selection.vm_mount
+                    ),
                 ),
-                _ => {}
-            }
-            return nothing;
+                _ => Answer::default(),
+            };
         };
-        let named = named(pod);
-        if let Some(arguments) = asked {
-            tracing::info!("{shown}: a driver has asked for the hook");
-            if let (Some(pod), Some(wishes)) = (named, HookWishes::of_arguments(arguments)) {
-                self.keeper
-                    .keep(Kept::new(container, pod, volume, &metadata, wishes));
-            }
-            return nothing;
+        if asked.is_some() {
+            let words = format!("{}: a driver has asked for the hook", shown(&pod));
+            return Answer {
+                wish: CreateContainerResponse::default(),
+                news: Some(Box::new(News {
+                    words,
+                    container: Some((pod, container)),
+                })),
+            };
         }
-        if asked_by_device {
-            tracing::info!("{shown}: a driver has asked for the hook by its CDI device");
-            return nothing;
+        if *asked_by_device {
+            return Answer::nothing(&pod, "a driver has asked for the hook by its CDI device");
         }
-        let answer = match (&self.relay, &named) {
-            (Some(relay), Some(pod)) => relay.answer_file(&container.id, pod).unwrap_or_else(|error| {
-                tracing::warn!("{shown}: {error}; devices whose driver writes no metadata are missing in its document");
-                None
-            }),
-            _ => None,
-        };
-        if metadata.is_empty() && answer.is_none() {
-            tracing::info!("{shown}: no metadata of a DRA device is mounted");
-            return nothing;
+        let attributes = self.ask_relay(&pod, &container);
+        if metadata.is_empty() && attributes.is_none() {
+            return Answer::nothing(&pod, "no metadata of a DRA device is mounted");
         }
-        let arguments = self.hook.arguments(answer.as_deref());
-        if let (Some(pod), Some(wishes)) = (named, HookWishes::of_arguments(&arguments)) {
-            self.keeper
-                .keep(Kept::new(container, pod, volume, &metadata, wishes));
-        }
-        tracing::info!(
-            "{shown}: the hook is added, metadata files: {}",
+        let words = format!(
+            "{}: the hook is added, metadata files: {}",
+            shown(&pod),
             metadata.len()
         );
-        self.hook.wish(arguments)
+        let wish = self.hook.wish(self.hook.arguments(attributes.as_deref()));
+        let mut container = container;
+        container.hooks = wish.adjust.as_ref().and_then(|adjust| adjust.hooks.clone());
+        Answer {
+            wish,
+            news: Some(Box::new(News {
+                words,
+                container: Some((pod, container)),
+            })),
+        }
+    }
+
+    /// Asks the relay, where there is one; the file with its answer.
+    fn ask_relay(&self, pod: &PodSandbox, container: &Container) -> Option<String> {
+        let (relay, named) = (self.relay.as_ref()?, named(pod)?);
+        relay.answer_file(&container.id, &named).unwrap_or_else(|error| {
+            tracing::warn!(
+                "{}: {error}; devices whose driver writes no metadata are missing in its document",
+                shown(pod)
+            );
+            None
+        })
+    }
+
+    /// Takes note of what was answered, once the runtime has the answer.
+    pub fn answered(&self, news: News) {
+        tracing::info!("{}", news.words);
+        let kept = news
+            .container
+            .and_then(|(pod, container)| self.kept(&pod, &container));
+        if let Some(kept) = kept {
+            self.keeper.keep(kept);
+        }
     }
 
     /// A container is gone.
@@ -172,7 +225,7 @@ impl Plugin {
         self.keeper.keep_only(all);
     }
 
-    /// A container that ran before: kept up to date where it has a hook, whoever asked for that.
+    /// A container: kept up to date where it has a hook, whoever asked for that.
     fn kept(&self, pod: &PodSandbox, container: &Container) -> Option<Kept> {
         let Verdict::Vm {
             volume,
@@ -202,4 +255,8 @@ fn named(pod: &PodSandbox) -> Option<Pod> {
         name: name(&pod.name)?,
         uid: Some(name(&pod.uid)?),
     })
+}
+
+fn shown(pod: &PodSandbox) -> String {
+    format!("{}/{}", pod.namespace, pod.name)
 }

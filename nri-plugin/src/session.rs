@@ -7,10 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::plugin::Plugin;
+use crate::plugin::{Answer, News, Plugin};
 use crate::protocol::detail::{
-    ConfigureRequest, ConfigureResponse, CreateContainerResponse, Event, RegisterPluginRequest,
-    SynchronizeResponse,
+    ConfigureRequest, ConfigureResponse, Event, RegisterPluginRequest, SynchronizeResponse,
 };
 use crate::protocol::envelope::{Code, Request, Response};
 use crate::protocol::message::{self, Kind, Message};
@@ -77,10 +76,14 @@ pub fn serve(trunk: &mut Trunk, index: &str, plugin: &Plugin) -> Result<Infallib
         match (connection, message.header.kind) {
             (RUNTIME_CONNECTION, Kind::Response) => registered(&message)?,
             (PLUGIN_CONNECTION, Kind::Request) => {
-                let (answer, configured) = session.answer(&message);
+                let (answer, then) = session.answer(&message);
                 trunk.send(PLUGIN_CONNECTION, &answer)?;
-                if configured {
-                    trunk.set_patience(None).map_err(SessionError::Connect)?;
+                match then {
+                    Then::Nothing => {}
+                    Then::WaitForEvents => {
+                        trunk.set_patience(None).map_err(SessionError::Connect)?;
+                    }
+                    Then::TakeNote(news) => plugin.answered(*news),
                 }
             }
             (_, kind) => tracing::debug!("a message that NRI has not, {kind:?}: passed over"),
@@ -109,18 +112,25 @@ struct Synchronization {
 /// The most bytes of pods and containers that are kept until the last message: many times what a node has.
 const SYNCHRONIZATION_BYTES: usize = 64 << 20;
 
+/// What is left to do when the runtime has its answer: it waits for that.
+enum Then {
+    Nothing,
+    WaitForEvents,
+    TakeNote(Box<News>),
+}
+
 struct Session<'a> {
     plugin: &'a Plugin,
     waiting: Synchronization,
 }
 
 impl Session<'_> {
-    /// The bytes of the answer to a request, and whether it was the one that configures.
+    /// The bytes of the answer to a request, and what is to be done then.
     ///
     /// A request that cannot be read never keeps a container from being created: that is answered with no wish.
-    fn answer(&mut self, message: &Message) -> (Bytes, bool) {
+    fn answer(&mut self, message: &Message) -> (Bytes, Then) {
         let stream = message.header.stream;
-        let refuse = |code, words| (message::refusal(stream, code, words), false);
+        let refuse = |code, words| (message::refusal(stream, code, words), Then::Nothing);
         let request = match Request::decode(message.body.clone()) {
             Ok(request) => request,
             Err(error) => {
@@ -137,13 +147,19 @@ impl Session<'_> {
         let payload = request.payload;
         let empty = |stream| message::answer(stream, &ConfigureResponse::default());
         match request.method.as_str() {
-            "CreateContainer" => (message::answer(stream, &self.create(payload)), false),
+            "CreateContainer" => {
+                let Answer { wish, news } = self.create(payload);
+                (
+                    message::answer(stream, &wish),
+                    news.map_or(Then::Nothing, Then::TakeNote),
+                )
+            }
             "RemoveContainer" => {
                 match RemoveContainerRequest::decode(payload) {
                     Ok(request) => self.plugin.removed(&request.container),
                     Err(error) => tracing::warn!("RemoveContainer cannot be read: {error}"),
                 }
-                (empty(stream), false)
+                (empty(stream), Then::Nothing)
             }
             // How runtimes with an NRI before 0.12 tell of a removal.
             "StateChange" => {
@@ -154,31 +170,37 @@ impl Session<'_> {
                     Ok(_) => {}
                     Err(error) => tracing::warn!("StateChange cannot be read: {error}"),
                 }
-                (empty(stream), false)
+                (empty(stream), Then::Nothing)
             }
-            "Configure" => (message::answer(stream, &configure(payload)), true),
-            "Synchronize" => (message::answer(stream, &self.synchronize(payload)), false),
+            "Configure" => (
+                message::answer(stream, &configure(payload)),
+                Then::WaitForEvents,
+            ),
+            "Synchronize" => (
+                message::answer(stream, &self.synchronize(payload)),
+                Then::Nothing,
+            ),
             "Shutdown" => {
                 tracing::info!("the runtime ends");
-                (empty(stream), false)
+                (empty(stream), Then::Nothing)
             }
             other => refuse(Code::Unimplemented, format!("this plugin has no {other:?}")),
         }
     }
 
-    fn create(&self, payload: Bytes) -> CreateContainerResponse {
+    fn create(&self, payload: Bytes) -> Answer {
         if payload.len() > CONTAINER_BYTES {
             tracing::warn!(
                 "a request of {} bytes for one container is passed over",
                 payload.len()
             );
-            return CreateContainerResponse::default();
+            return Answer::default();
         }
         match CreateContainerRequest::decode(payload) {
             Ok(request) => self.plugin.created(&request.pod, &request.container),
             Err(error) => {
                 tracing::warn!("CreateContainer cannot be read, so no hook is added: {error}");
-                CreateContainerResponse::default()
+                Answer::default()
             }
         }
     }

@@ -3,7 +3,7 @@
 //! The crate `ttrpc` is not used: it takes a whole socket and serves it with a pool of threads, and here two
 //! connections share one.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 
 use super::envelope::{Code, Request, Response, Status};
 
@@ -46,12 +46,12 @@ pub struct Message {
 impl Header {
     /// Reads the header at the front of a stream, if all of it is there.
     pub fn read(stream: &[u8]) -> Option<Self> {
-        let [a, b, c, d, e, f, g, h, kind, _flags, ..] = *stream else {
-            return None;
-        };
+        let mut rest = stream;
+        let (length, stream) = (rest.try_get_u32().ok()?, rest.try_get_u32().ok()?);
+        let (kind, _flags) = (rest.try_get_u8().ok()?, rest.try_get_u8().ok()?);
         Some(Self {
-            length: usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX),
-            stream: u32::from_be_bytes([e, f, g, h]),
+            length: usize::try_from(length).unwrap_or(usize::MAX),
+            stream,
             kind: match kind {
                 1 => Kind::Request,
                 2 => Kind::Response,

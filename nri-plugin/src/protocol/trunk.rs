@@ -95,11 +95,10 @@ impl Trunk {
     }
 
     fn piece(&mut self) -> Result<(), TrunkError> {
-        let mut header = [0; HEADER];
-        self.read(&mut header)?;
-        let [a, b, c, d, e, f, g, h] = header;
-        let connection = u32::from_be_bytes([a, b, c, d]);
-        let mut left = usize::try_from(u32::from_be_bytes([e, f, g, h])).unwrap_or(usize::MAX);
+        let mut numbers = [[0; 4]; 2];
+        self.read(numbers.as_flattened_mut())?;
+        let [connection, length] = numbers.map(u32::from_be_bytes);
+        let mut left = usize::try_from(length).unwrap_or(usize::MAX);
         if left > LONGEST_PIECE {
             return Err(TrunkError::Piece(left));
         }

@@ -182,10 +182,13 @@ impl Thread {
             .take();
         if let Some(all) = only {
             let gone: Vec<String> = self.containers.keys().cloned().collect();
-            gone.iter().for_each(|id| self.forget(id));
+            for id in &gone {
+                self.forget(id);
+            }
             // A driver may have written while nobody looked.
-            all.into_iter()
-                .for_each(|kept| self.keep(kept, Duration::ZERO));
+            for kept in all {
+                self.keep(kept, Duration::ZERO);
+            }
         }
         let news = std::mem::take(
             &mut *self
@@ -271,6 +274,8 @@ impl Thread {
                 }
             }
         }
-        gone.iter().for_each(|id| self.forget(id));
+        for id in &gone {
+            self.forget(id);
+        }
     }
 }

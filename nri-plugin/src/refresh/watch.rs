@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -45,13 +45,14 @@ impl Watches {
     /// Watches the directories of a container's metadata; what cannot be watched is looked at now and then anyway.
     pub(super) fn add(&mut self, kept: &Kept, kubelet: &Kubelet) {
         for metadata in &kept.metadata {
-            // Opened within the kubelet's directory; the kernel watches what is open, whatever its path is by then.
+            // A link put on the way in the meantime could make it watch another directory, and no more than that: what is
+            // read is opened below the kubelet's directory each time.
+            let directory = metadata.source.parent().unwrap_or(&metadata.source);
             let added = match kubelet.metadata_directory(&metadata.source) {
-                Ok(directory) => {
-                    let path = format!("/proc/self/fd/{}", directory.as_raw_fd());
+                Ok(_) => {
                     let wanted =
                         WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-                    inotify::add_watch(&self.inotify, path, wanted)
+                    inotify::add_watch(&self.inotify, directory, wanted)
                         .map_err(|error| error.to_string())
                 }
                 Err(error) => Err(error.to_string()),

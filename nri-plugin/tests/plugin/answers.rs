@@ -74,7 +74,7 @@ fn others_stay_as_they_are() {
         assert_eq!(wish, CreateContainerResponse::default(), "{what}");
     };
     untouched("another container", &|_, container| {
-        container.name = "istio-proxy".to_owned()
+        container.name = "istio-proxy".to_owned();
     });
     untouched("no name", &|_, container| container.name.clear());
     untouched("another pod", &|pod, _| pod.labels.clear());

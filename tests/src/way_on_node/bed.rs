@@ -49,16 +49,7 @@ impl Bed {
     /// # Errors
     /// When one of them does not do so.
     pub fn new(cluster: Cluster, asker: Asker) -> Result<Self> {
-        let hook = static_program("dra-cdi-hook")?;
-        let asked: &[&str] = match asker {
-            Asker::Driver => {
-                let spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
-                fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
-                &["dra-guest/vm=attributes"]
-            }
-            Asker::Plugin => &[],
-        };
-        let driver = cluster.start_driver(DRIVER, &devices(&NIC_ADDRESSES), asked)?;
+        let driver = start_driver(&cluster, asker)?;
         let mut bed = Self {
             driver,
             plugin: None,
@@ -75,6 +66,17 @@ impl Bed {
         Ok(bed)
     }
 
+    /// Starts the driver anew, which asks for the hook itself or does not.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn restart_driver(&mut self, asker: Asker) -> Result<()> {
+        self.driver.terminate()?;
+        self.driver.wait()?;
+        self.driver = start_driver(&self.cluster, asker)?;
+        Ok(())
+    }
+
     /// Starts the NRI plugin on the node, in the place of one that ran before, and waits until containerd has told it of
     /// all containers.
     ///
@@ -83,14 +85,24 @@ impl Bed {
     pub fn start_plugin(&mut self, options: &[&str]) -> Result<()> {
         self.plugin = None;
         let plugin = static_program("dra-guest-nri")?;
-        let mut arguments = vec![format!("--hook={}", static_program("dra-cdi-hook")?.display())];
+        let mut arguments = vec![format!(
+            "--hook={}",
+            static_program("dra-cdi-hook")?.display()
+        )];
         arguments.extend(options.iter().map(|option| (*option).to_owned()));
         let logs = self.cluster.control().logs();
         let mut process = self.cluster.node().run("nri", &plugin, arguments, logs)?;
-        wait::until("containerd has told the plugin of its containers", PATIENCE, || {
-            process.check()?;
-            Ok(self.plugin_log()?.contains("kept up to date: ").then_some(()))
-        })?;
+        wait::until(
+            "containerd has told the plugin of its containers",
+            PATIENCE,
+            || {
+                process.check()?;
+                Ok(self
+                    .plugin_log()?
+                    .contains("kept up to date: ")
+                    .then_some(()))
+            },
+        )?;
         self.plugin = Some(process);
         Ok(())
     }
@@ -168,6 +180,20 @@ impl Bed {
         );
         Ok(())
     }
+}
+
+/// Starts the driver, and installs the CDI spec that it asks with.
+fn start_driver(cluster: &Cluster, asker: Asker) -> Result<Process> {
+    let asked: &[&str] = match asker {
+        Asker::Plugin => &[],
+        Asker::Driver => {
+            let hook = static_program("dra-cdi-hook")?;
+            let spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
+            fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+            &["dra-guest/vm=attributes"]
+        }
+    };
+    cluster.start_driver(DRIVER, &devices(&NIC_ADDRESSES), asked)
 }
 
 /// The driver's one device.

@@ -144,15 +144,22 @@ fn later_word(arrival: &mut Arrival) -> Result<()> {
     let later = ["192.0.2.6/24", "2001:db8::5/64"];
     for addresses in [later, NIC_ADDRESSES] {
         bed.change_addresses(&addresses)?;
-        wait::until("the guest has the addresses", Duration::from_mins(2), || {
-            let nics = NicFacts::of_guest(guest)?;
-            let found = nics.into_iter().find(|nic| nic.mac == NIC_MAC);
-            Ok((found.context("no NIC")?.addresses == addresses).then_some(()))
-        })?;
+        wait::until(
+            "the guest has the addresses",
+            Duration::from_mins(2),
+            || {
+                let nics = NicFacts::of_guest(guest)?;
+                let found = nics.into_iter().find(|nic| nic.mac == NIC_MAC);
+                Ok((found.context("no NIC")?.addresses == addresses).then_some(()))
+            },
+        )?;
         vm.wait_for(bed, "True", "Configured")?;
     }
     let written: Value = serde_json::from_str(&fs::read_to_string(vm.document_file(bed))?)?;
-    ensure!(written["devices"][0]["claim"]["generation"] == 3, "{written}");
+    ensure!(
+        written["devices"][0]["claim"]["generation"] == 3,
+        "{written}"
+    );
     Ok(())
 }
 
