@@ -47,7 +47,7 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
-bench: ## Measure against peers: nvidia-cdi-hook, a script, netlink alone, networkd, a bare apply (root, Go)
+bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
 	@tests/setup/setup.sh guest bench cluster
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 

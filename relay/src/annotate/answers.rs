@@ -1,0 +1,164 @@
+//! The socket on which the NRI plugin of the node asks for a pod's document.
+//!
+//! One line, `{"namespace":…,"name":…,"uid":…}`; the answer is the document, or `{"error":…}` with a sentence, and the
+//! end. Only root is answered: the document is for what root does on the node.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use device_attributes::{Document, Name, Pod as DocumentPod, limits};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::{debug, warn};
+
+use super::document;
+use super::heard::{Heard, Known};
+use crate::listen::UnixSocket;
+
+/// The most connections that are served at once; others wait.
+const CONNECTIONS: usize = 8;
+/// The most bytes of a question.
+const QUESTION: u64 = 4096;
+/// For so long a connection may take. The plugin waits for less.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// For so long it is waited until a pod and its claims are known: the watches may be behind the kubelet.
+const NOT_KNOWN_YET: Duration = Duration::from_millis(1500);
+/// How often it is looked whether they are.
+const LOOK: Duration = Duration::from_millis(25);
+/// When it is tried again to listen.
+const AGAIN: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Deserialize)]
+struct Question {
+    namespace: Name,
+    name: Name,
+    uid: Name,
+}
+
+#[derive(Serialize)]
+struct Refusal<'a> {
+    error: &'a str,
+}
+
+/// Answers for as long as the relay runs.
+pub async fn serve(path: PathBuf, heard: Arc<Heard>) {
+    let socket = listen(&path).await;
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        // Never closed.
+        let place = Arc::clone(&places).acquire_owned().await;
+        match socket.accept().await {
+            Ok(stream) => {
+                let heard = Arc::clone(&heard);
+                tokio::spawn(async move {
+                    let _place = place;
+                    if timeout(PATIENCE, converse(stream, &heard)).await.is_err() {
+                        debug!("a question for a document took too long");
+                    }
+                });
+            }
+            Err(error) => {
+                warn!("{}: a connection cannot be taken: {error}", path.display());
+                sleep(LOOK).await;
+            }
+        }
+    }
+}
+
+/// Who makes the directory may come later than the relay.
+async fn listen(path: &Path) -> UnixSocket {
+    let mut said = String::new();
+    loop {
+        match UnixSocket::bind(path) {
+            Ok(socket) => return socket,
+            Err(error) => {
+                let words = error.to_string();
+                if words != said {
+                    warn!("{words}; it is tried again");
+                    said = words;
+                }
+            }
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+async fn converse(mut stream: UnixStream, heard: &Heard) {
+    let is_root = stream.peer_cred().is_ok_and(|peer| peer.uid() == 0);
+    if !is_root {
+        warn!("a process that is not root's asks for a document: it gets none");
+        return;
+    }
+    let (reader, mut writer) = stream.split();
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(reader.take(QUESTION));
+    let answer = match reader.read_until(b'\n', &mut line).await {
+        Ok(_) => answer(&line, heard).await,
+        Err(error) => Err(format!("the question cannot be read: {error}")),
+    };
+    let bytes = answer.unwrap_or_else(|error| {
+        debug!("a question for a document has no answer: {error}");
+        // Text has no value that JSON has not.
+        serde_json::to_vec(&Refusal { error: &error }).unwrap_or_default()
+    });
+    // Who asked may have gone.
+    let _ = writer.write_all(&bytes).await;
+}
+
+async fn answer(line: &[u8], heard: &Heard) -> Result<Vec<u8>, String> {
+    let question: Question = serde_json::from_slice(line)
+        .map_err(|error| format!("the question cannot be read: {error}"))?;
+    let deadline = Instant::now() + NOT_KNOWN_YET;
+    loop {
+        let found = look(&question, &heard.known());
+        match found {
+            Ok(document) => {
+                let bytes = document.to_bytes();
+                if bytes.len() > limits::FILE_BYTES {
+                    return Err(format!(
+                        "the document has {} bytes, more than a reader takes",
+                        bytes.len()
+                    ));
+                }
+                return Ok(bytes);
+            }
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => sleep(LOOK).await,
+        }
+    }
+}
+
+/// The document as far as it is known now.
+fn look(question: &Question, known: &Known) -> Result<Document, String> {
+    let Question {
+        namespace,
+        name,
+        uid,
+    } = question;
+    if known.without_claims.contains(uid) {
+        return Ok(Document {
+            pod: Some(DocumentPod {
+                namespace: namespace.clone(),
+                name: name.clone(),
+                uid: Some(uid.clone()),
+            }),
+            devices: Vec::new(),
+        });
+    }
+    let pod = known.pods.get(uid);
+    let Some(pod) = pod.filter(|pod| (&pod.namespace, &pod.name) == (namespace, name)) else {
+        return Err(format!(
+            "no virt-launcher pod {namespace}/{name} with the UID {uid} is known on this node yet"
+        ));
+    };
+    let mut complaints = Vec::new();
+    let document = document::document(pod, known, &known.files, &mut complaints)?;
+    for complaint in complaints {
+        warn!(pod = %pod.name, namespace = %pod.namespace, "{complaint}");
+    }
+    Ok(document)
+}
