@@ -37,6 +37,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "/usr/local/bin/dra-cdi-hook", value_parser = absolute)]
     pub hook: String,
 
+    /// Put this program at the place of --hook first: the hook, in an image that has both
+    #[arg(long, value_name = "FILE")]
+    pub install_hook: Option<PathBuf>,
+
     /// For the hook: directory of the container to write into, a volume that the VM sees
     #[arg(long, value_name = "DIR", default_value = "/var/run/device-attributes", value_parser = absolute)]
     pub vm_mount: String,
@@ -76,6 +80,10 @@ pub struct Arguments {
     /// dra-guest-relay listens there with --attributes-socket.
     #[arg(long, value_name = "PATH")]
     pub attributes_socket: Option<PathBuf>,
+
+    /// The user that the relay runs as: its socket's directory is made for it, where it is not there yet
+    #[arg(long, value_name = "UID", requires = "attributes_socket")]
+    pub attributes_user: Option<u32>,
 
     /// How long a container may wait for the relay's answer; then it starts without
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = patience)]

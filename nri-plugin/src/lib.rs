@@ -1,6 +1,6 @@
 //! `dra-guest-nri`: a plugin of the container runtime that asks for the hook `dra-cdi-hook`, where a driver does not.
 //!
-//! [`run`] connects to the runtime, again and again; [`session`] is one such connection, in the terms of [`protocol`].
+//! [`prepare`] puts the hook on the node where that is asked for. [`run`] connects to the runtime, again and again; [`session`] is one such connection, in the terms of [`protocol`].
 //! [`plugin`] answers: it judges containers ([`selection`]), has the hook added ([`hook`]), and asks the relay for what
 //! drivers write no metadata of ([`relay`]). [`refresh`] keeps the documents of running VMs up to date, on a thread of
 //! its own.
@@ -8,6 +8,7 @@
 pub mod command_line;
 pub mod hook;
 pub mod plugin;
+pub mod prepare;
 pub mod protocol;
 pub mod refresh;
 pub mod relay;

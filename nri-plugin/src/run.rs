@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::command_line::Arguments;
 use crate::plugin::Plugin;
+use crate::prepare::{self, PrepareError};
 use crate::protocol::trunk::{Trunk, TrunkError};
 use crate::session::{self, SessionError};
 
@@ -26,6 +27,9 @@ pub enum RunError {
     /// It could not be ended in order.
     #[error("SIGTERM cannot be waited for: {0}")]
     Signals(#[source] std::io::Error),
+    /// The node is not as the options want it.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
     /// Without a thread there are no live updates.
     #[error("the thread that keeps documents up to date cannot be started: {0}")]
     Refresh(#[source] std::io::Error),
@@ -42,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<Infallible, RunError> {
         signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&now))
             .map_err(RunError::Signals)?;
     }
+    prepare::prepare(arguments)?;
     let plugin = Plugin::start(arguments).map_err(RunError::Refresh)?;
     let pauses = || {
         ExponentialBuilder::default()

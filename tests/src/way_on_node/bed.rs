@@ -30,6 +30,8 @@ pub enum Asker {
     Driver,
     /// The NRI plugin: the driver does not know of it.
     Plugin,
+    /// The NRI plugin, which asks the relay: the driver writes no metadata either.
+    PluginAndRelay,
 }
 
 /// The cluster and what runs in it. Dropping it ends everything.
@@ -55,7 +57,7 @@ impl Bed {
             plugin: None,
             cluster,
         };
-        if asker == Asker::Plugin {
+        if asker != Asker::Driver {
             bed.start_plugin(&[])?;
         }
         wait::until("the driver's ResourceSlice", PATIENCE, || {
@@ -105,6 +107,11 @@ impl Bed {
         )?;
         self.plugin = Some(process);
         Ok(())
+    }
+
+    /// Ends the NRI plugin, if one runs.
+    pub fn stop_plugin(&mut self) {
+        self.plugin = None;
     }
 
     /// The running plugin.
@@ -185,7 +192,7 @@ impl Bed {
 /// Starts the driver, and installs the CDI spec that it asks with.
 fn start_driver(cluster: &Cluster, asker: Asker) -> Result<Process> {
     let asked: &[&str] = match asker {
-        Asker::Plugin => &[],
+        Asker::Plugin | Asker::PluginAndRelay => &[],
         Asker::Driver => {
             let hook = static_program("dra-cdi-hook")?;
             let spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
@@ -193,7 +200,8 @@ fn start_driver(cluster: &Cluster, asker: Asker) -> Result<Process> {
             &["dra-guest/vm=attributes"]
         }
     };
-    cluster.start_driver(DRIVER, &devices(&NIC_ADDRESSES), asked)
+    let metadata = format!("--metadata={}", asker != Asker::PluginAndRelay);
+    cluster.start_driver_with(DRIVER, &devices(&NIC_ADDRESSES), asked, &[&metadata])
 }
 
 /// The driver's one device.

@@ -1,7 +1,9 @@
 //! The NRI plugin on a node of Kubernetes: a driver that does not know of the hook, and one that asks for it itself.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod daemon_set;
 mod pod;
+mod relay;
 
 use std::fs;
 use std::process::ExitCode;
@@ -45,6 +47,11 @@ fn main() -> ExitCode {
             ("a_pod_that_opted_out_has_no_document", opted_out),
             ("a_pod_starts_though_the_plugin_was_killed", without_plugin),
             ("a_driver_that_asks_itself_has_one_hook", asked_already),
+            ("without_metadata_the_relay_is_asked", relay::is_asked),
+            (
+                "the_daemon_set_brings_plugin_and_hook",
+                daemon_set::brings_both,
+            ),
         ],
     )
 }
