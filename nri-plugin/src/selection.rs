@@ -152,10 +152,14 @@ fn vm_mount_of(arguments: &[String]) -> Option<&str> {
 
 /// Whether two paths of a container are one, but for a slash at the end and `/var/run`, which is `/run`.
 fn same_place(one: &str, other: &str) -> bool {
-    let plain = |path: &str| -> String {
-        let path = path.trim_end_matches('/');
-        path.strip_prefix("/var/run/")
-            .map_or_else(|| path.to_owned(), |rest| format!("/run/{rest}"))
-    };
-    one == other || plain(one) == plain(other)
+    plain(one) == plain(other)
+}
+
+/// A path's part below `/run`, if it is there; else all of it.
+fn plain(path: &str) -> (bool, &str) {
+    let path = path.trim_end_matches('/');
+    let below = path
+        .strip_prefix("/var/run/")
+        .or_else(|| path.strip_prefix("/run/"));
+    (below.is_some(), below.unwrap_or(path))
 }

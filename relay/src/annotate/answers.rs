@@ -162,3 +162,94 @@ fn look(question: &Question, known: &Known) -> Result<Document, String> {
     }
     Ok(document)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::runtime::watcher::Event;
+
+    /// Hears of a virt-launcher pod with these claims in its `spec`.
+    fn heard(claims: &str) -> Heard {
+        let heard = Heard::default();
+        let object = format!(
+            r#"{{"metadata":{{"namespace":"lab","name":"virt-launcher-vm","uid":"u","labels":{{"kubevirt.io/created-by":"v"}}}},
+            "spec":{{"resourceClaims":[{claims}]}},"status":{{}}}}"#
+        );
+        heard.pods(&Ok(Event::Apply(serde_json::from_str(&object).unwrap())));
+        heard
+    }
+
+    async fn ask(heard: &Heard, question: &str) -> String {
+        let (mut plugin, relay) = UnixStream::pair().unwrap();
+        plugin.write_all(question.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let (_, read) = tokio::join!(converse(relay, heard), plugin.read_to_string(&mut answer));
+        read.unwrap();
+        answer
+    }
+
+    const QUESTION: &str = "{\"namespace\":\"lab\",\"name\":\"virt-launcher-vm\",\"uid\":\"u\"}\n";
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pod_without_claims_has_no_devices() {
+        let answer = ask(&heard(""), QUESTION).await;
+        let read = device_attributes::read::read("answer", answer.as_bytes()).unwrap();
+        assert!(read.document.devices.is_empty());
+        assert_eq!(read.document.pod.unwrap().name.as_str(), "virt-launcher-vm");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_not_known_in_time_is_told() {
+        for (heard, why) in [
+            (
+                Heard::default(),
+                "no virt-launcher pod lab/virt-launcher-vm with the UID u is known on this node yet",
+            ),
+            (
+                heard(r#"{"name":"n","resourceClaimName":"nic"}"#),
+                "ResourceClaim lab/nic: not known yet",
+            ),
+        ] {
+            assert_eq!(
+                ask(&heard, QUESTION).await,
+                format!("{{\"error\":\"{why}\"}}")
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_uid_of_another_pod_is_no_key() {
+        let heard = heard(r#"{"name":"n","resourceClaimName":"nic"}"#);
+        let answer = ask(&heard, &QUESTION.replace("virt-launcher-vm", "other")).await;
+        assert!(
+            answer.contains("no virt-launcher pod lab/other"),
+            "{answer}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_no_question_is_refused() {
+        for question in [
+            "\n",
+            "{}\n",
+            "nonsense\n",
+            "{\"namespace\":\"a b\",\"name\":\"p\",\"uid\":\"u\"}\n",
+        ] {
+            let answer = ask(&heard(""), question).await;
+            assert!(
+                answer.contains("the question cannot be read"),
+                "{question:?}: {answer}"
+            );
+        }
+    }
+
+    /// Whoever says more than is read may lose the answer with the connection, as `unix(7)` has it.
+    #[tokio::test(start_paused = true)]
+    async fn an_endless_question_has_an_end() {
+        let heard = heard("");
+        let (mut plugin, relay) = UnixStream::pair().unwrap();
+        plugin.write_all(&[b' '; 10_000]).await.unwrap();
+        converse(relay, &heard).await;
+        assert!(plugin.write_all(b"more").await.is_err());
+    }
+}
