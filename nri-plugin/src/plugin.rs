@@ -31,7 +31,7 @@ pub struct Answer {
     /// What it is to have.
     pub wish: CreateContainerResponse,
     /// To be given to [`Plugin::answered`].
-    pub news: Option<Box<News>>,
+    pub news: Option<News>,
 }
 
 /// What was found out about a container.
@@ -47,10 +47,10 @@ impl Answer {
         let words = format!("{}: {why}", shown(pod));
         Self {
             wish: CreateContainerResponse::default(),
-            news: Some(Box::new(News {
+            news: Some(News {
                 words,
                 container: None,
-            })),
+            }),
         }
     }
 }
@@ -127,10 +127,10 @@ impl Plugin {
             let words = format!("{}: a driver has asked for the hook", shown(&pod));
             return Answer {
                 wish: CreateContainerResponse::default(),
-                news: Some(Box::new(News {
+                news: Some(News {
                     words,
                     container: Some((pod, container)),
-                })),
+                }),
             };
         }
         if *asked_by_device {
@@ -150,10 +150,10 @@ impl Plugin {
         container.hooks = wish.adjust.as_ref().and_then(|adjust| adjust.hooks.clone());
         Answer {
             wish,
-            news: Some(Box::new(News {
+            news: Some(News {
                 words,
                 container: Some((pod, container)),
-            })),
+            }),
         }
     }
 

@@ -70,20 +70,20 @@ pub fn serve(trunk: &mut Trunk, index: &str, plugin: &Plugin) -> Result<Infallib
     let mut session = Session {
         plugin,
         waiting: Synchronization::default(),
+        news: Vec::new(),
     };
     loop {
+        if session.has_news() && (session.news.len() >= NEWS || !trunk.wait(SHORTLY)?) {
+            session.take_note();
+        }
         let (connection, message) = trunk.receive()?;
         match (connection, message.header.kind) {
             (RUNTIME_CONNECTION, Kind::Response) => registered(&message)?,
             (PLUGIN_CONNECTION, Kind::Request) => {
-                let (answer, then) = session.answer(&message);
+                let (answer, configured) = session.answer(&message);
                 trunk.send(PLUGIN_CONNECTION, &answer)?;
-                match then {
-                    Then::Nothing => {}
-                    Then::WaitForEvents => {
-                        trunk.set_patience(None).map_err(SessionError::Connect)?;
-                    }
-                    Then::TakeNote(news) => plugin.answered(*news),
+                if configured {
+                    trunk.set_patience(None).map_err(SessionError::Connect)?;
                 }
             }
             (_, kind) => tracing::debug!("a message that NRI has not, {kind:?}: passed over"),
@@ -109,28 +109,39 @@ struct Synchronization {
     bytes: usize,
 }
 
+/// For so long the next request is waited for before note is taken of what was answered: the runtime is to have the
+/// processor, which it waits for with the container.
+const SHORTLY: Duration = Duration::from_millis(5);
+/// The most of it that may wait.
+const NEWS: usize = 32;
+
 /// The most bytes of pods and containers that are kept until the last message: many times what a node has.
 const SYNCHRONIZATION_BYTES: usize = 64 << 20;
-
-/// What is left to do when the runtime has its answer: it waits for that.
-enum Then {
-    Nothing,
-    WaitForEvents,
-    TakeNote(Box<News>),
-}
 
 struct Session<'a> {
     plugin: &'a Plugin,
     waiting: Synchronization,
+    /// What is left to do about containers whose answers the runtime has.
+    news: Vec<News>,
 }
 
 impl Session<'_> {
-    /// The bytes of the answer to a request, and what is to be done then.
+    fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    fn take_note(&mut self) {
+        for news in self.news.drain(..) {
+            self.plugin.answered(news);
+        }
+    }
+
+    /// The bytes of the answer to a request, and whether it was the one that configures.
     ///
     /// A request that cannot be read never keeps a container from being created: that is answered with no wish.
-    fn answer(&mut self, message: &Message) -> (Bytes, Then) {
+    fn answer(&mut self, message: &Message) -> (Bytes, bool) {
         let stream = message.header.stream;
-        let refuse = |code, words| (message::refusal(stream, code, words), Then::Nothing);
+        let refuse = |code, words| (message::refusal(stream, code, words), false);
         let request = match Request::decode(message.body.clone()) {
             Ok(request) => request,
             Err(error) => {
@@ -149,20 +160,20 @@ impl Session<'_> {
         match request.method.as_str() {
             "CreateContainer" => {
                 let Answer { wish, news } = self.create(payload);
-                (
-                    message::answer(stream, &wish),
-                    news.map_or(Then::Nothing, Then::TakeNote),
-                )
+                self.news.extend(news);
+                (message::answer(stream, &wish), false)
             }
             "RemoveContainer" => {
+                self.take_note();
                 match RemoveContainerRequest::decode(payload) {
                     Ok(request) => self.plugin.removed(&request.container),
                     Err(error) => tracing::warn!("RemoveContainer cannot be read: {error}"),
                 }
-                (empty(stream), Then::Nothing)
+                (empty(stream), false)
             }
             // How runtimes with an NRI before 0.12 tell of a removal.
             "StateChange" => {
+                self.take_note();
                 match StateChangeEvent::decode(payload) {
                     Ok(event) if event.event == i32::from(Event::RemoveContainer) => {
                         self.plugin.removed(&event.container);
@@ -170,19 +181,13 @@ impl Session<'_> {
                     Ok(_) => {}
                     Err(error) => tracing::warn!("StateChange cannot be read: {error}"),
                 }
-                (empty(stream), Then::Nothing)
+                (empty(stream), false)
             }
-            "Configure" => (
-                message::answer(stream, &configure(payload)),
-                Then::WaitForEvents,
-            ),
-            "Synchronize" => (
-                message::answer(stream, &self.synchronize(payload)),
-                Then::Nothing,
-            ),
+            "Configure" => (message::answer(stream, &configure(payload)), true),
+            "Synchronize" => (message::answer(stream, &self.synchronize(payload)), false),
             "Shutdown" => {
                 tracing::info!("the runtime ends");
-                (empty(stream), Then::Nothing)
+                (empty(stream), false)
             }
             other => refuse(Code::Unimplemented, format!("this plugin has no {other:?}")),
         }
@@ -216,6 +221,7 @@ impl Session<'_> {
                 return SynchronizeResponse::default();
             }
         };
+        self.take_note();
         let more = request.more;
         self.waiting.bytes += length;
         if self.waiting.bytes > SYNCHRONIZATION_BYTES {

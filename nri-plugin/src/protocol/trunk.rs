@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::message::{self, Header, Message};
 
@@ -76,6 +78,23 @@ impl Trunk {
     /// When the kernel refuses.
     pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         self.writer.set_read_timeout(patience)
+    }
+
+    /// Waits until more arrives, for this long at most; says whether it did.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn wait(&self, patience: Duration) -> Result<bool, TrunkError> {
+        if !self.reader.buffer().is_empty() || !self.plugin.is_empty() || !self.runtime.is_empty() {
+            return Ok(true);
+        }
+        let mut ready = [PollFd::new(&self.writer, PollFlags::IN)];
+        let patience = Timespec::try_from(patience).ok();
+        match poll(&mut ready, patience.as_ref()) {
+            Ok(count) => Ok(count > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(TrunkError::Io(error.into())),
+        }
     }
 
     /// Reads until a message is whole, and says on which connection it came.
