@@ -79,6 +79,9 @@ fn install(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A directory that is there already stays whose it is.
 fn give(directory: &Path, user: u32) -> io::Result<()> {
+    if let Some(above) = directory.parent() {
+        fs::create_dir_all(above)?;
+    }
     match fs::create_dir(directory) {
         Ok(()) => chown(directory, Some(user), Some(user)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -65,8 +65,6 @@ pub async fn start(
     let annotations = annotate.map(|settings| {
         let heard = Arc::new(Heard::default());
         if let Some(path) = settings.socket.clone() {
-            work.listening
-                .push(format!("{} for dra-guest-nri", path.display()));
             work.tasks.spawn(answers::serve(path, Arc::clone(&heard)));
         }
         let annotator = Annotator::start(

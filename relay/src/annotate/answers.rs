@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::document;
 use super::heard::{Heard, Known};
@@ -74,7 +74,10 @@ async fn listen(path: &Path) -> UnixSocket {
     let mut said = String::new();
     loop {
         match UnixSocket::bind(path) {
-            Ok(socket) => return socket,
+            Ok(socket) => {
+                info!("listening on {} for dra-guest-nri", path.display());
+                return socket;
+            }
             Err(error) => {
                 let words = error.to_string();
                 if words != said {
