@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::numa::placement::Memory;
 use crate::roots::Roots;
 use crate::source::Places;
 
@@ -69,6 +71,22 @@ pub enum Command {
     },
     /// Exit 0 when every device is ready, for probes; one line says why not.
     Check,
+    /// Run a command on the CPUs and memory that are near a device.
+    ///
+    /// The command takes this process' place: its exit code, signals and standard streams are its own.
+    /// Its exit code is 126 when it cannot be run and 127 when it is not there. Needs the status that
+    /// run or apply has written, and no privilege. With one NUMA node all is near, and nothing is done.
+    Exec(Exec),
+    /// Print what is known of a device as assignments, for scripts and for systemd's EnvironmentFile=.
+    ///
+    /// Beside what the device's file below /run/dra-guest/devices has, the CPUs and the nodes near it as they
+    /// are now: DRA_GUEST_CPUS and DRA_GUEST_MEMS, as podman's --cpuset-cpus and --cpuset-mems take them.
+    /// With one NUMA node all is near, and both are absent.
+    Env {
+        /// The device: claim/request, a request, an interface or a guest PCI address, where it is unique.
+        #[arg(long, value_name = "ID")]
+        device: String,
+    },
     /// Show what this guest has: its network interfaces as the kernel describes them.
     Inspect {
         /// Print it as JSON, in the form of the planner's cases.
@@ -91,6 +109,30 @@ pub enum Command {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+}
+
+impl Command {
+    /// Whether it tells nothing on its way: what delays the command of `exec` is left out.
+    pub fn is_silent(&self) -> bool {
+        matches!(self, Self::Exec(_) | Self::Env { .. })
+    }
+}
+
+/// Which command runs near which device.
+#[derive(Debug, Clone, Args)]
+pub struct Exec {
+    /// The device: claim/request, a request, an interface or a guest PCI address, where it is unique.
+    #[arg(long, value_name = "ID")]
+    pub device: String,
+    /// Where the command's memory comes from.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    pub memory: Memory,
+    /// Fail rather than run the command where it is not near the device.
+    #[arg(long)]
+    pub strict: bool,
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// Where the attributes come from.

@@ -16,6 +16,10 @@ pub enum Exit {
     SomeDevices = 3,
     /// There are no attributes yet.
     NoAttributes = 4,
+    /// The command of `exec` is there and cannot be run, as a shell says it (POSIX, "Shell Commands").
+    CommandCannotRun = 126,
+    /// The command of `exec` is not there.
+    CommandNotFound = 127,
 }
 
 impl From<Exit> for ExitCode {

@@ -7,10 +7,13 @@ use tokio::time::Instant;
 
 use crate::damper::{Damper, Verdict};
 use crate::listing::listing;
+use crate::numa::Places;
 use crate::observe::Observation;
-use crate::owners::{self, Standing};
+use crate::owners::{self, DropIn, Standing};
+use crate::pipeline::Draft;
 use crate::plan::{Plan, Wanted};
 use crate::roots::Roots;
+use crate::units;
 
 /// What a pass leaves to the next one.
 #[derive(Debug, Default)]
@@ -23,8 +26,10 @@ pub struct Memory {
     /// were told again for it.
     is_doubtful: bool,
     is_told_again: bool,
-    /// Why the managers could not all be told.
+    /// Why the managers could not all be told, nor all units pinned.
     troubles: Vec<String>,
+    /// Why not all units are pinned.
+    unit_troubles: Vec<String>,
 }
 
 impl Memory {
@@ -36,6 +41,7 @@ impl Memory {
         wanted: &[Wanted],
         observation: &Observation,
         plan: &Plan,
+        units: Vec<DropIn>,
     ) -> bool {
         let ours = owners::ours(wanted, observation, plan);
         let found: Vec<_> = (0..wanted.len())
@@ -47,7 +53,8 @@ impl Memory {
             .collect();
         let again = self.is_doubtful && !self.is_told_again;
         self.is_told_again = self.is_doubtful;
-        let (told, troubles) = owners::hand_over(roots, &ours, &found, again).await;
+        let (told, mut troubles) = owners::hand_over(roots, &ours, units, &found, again).await;
+        troubles.extend(self.unit_troubles.iter().cloned());
         if troubles != self.troubles {
             for trouble in &troubles {
                 tracing::warn!("{trouble}");
@@ -55,6 +62,18 @@ impl Memory {
             self.troubles = troubles;
         }
         told
+    }
+
+    /// The files that keep the units of the policy's `pin` near the devices.
+    pub(crate) fn units(
+        &mut self,
+        roots: &Roots,
+        draft: &Draft,
+        places: &Places<'_>,
+    ) -> Vec<DropIn> {
+        let (files, troubles) = units::wanted(roots, draft, places);
+        self.unit_troubles = troubles;
+        files
     }
 
     /// The devices whose steps are not made now, by their place, each with why.

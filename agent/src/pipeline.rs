@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
 use crate::netlink::Netlink;
+use crate::numa::Places;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
 use crate::plan::reversal::reversal;
@@ -19,7 +20,7 @@ use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;
 use crate::report::DeviceStatus;
 use crate::roots::Roots;
-use crate::{udev, verify};
+use crate::{log, udev, verify};
 
 /// The time between two looks at duplicate address detection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -42,13 +43,12 @@ pub struct Draft {
 pub async fn draft(
     netlink: &Netlink,
     roots: &Roots,
+    journal: &Journal,
     policy: &Policy,
     reading: &Reading,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let observation = observe(netlink, roots, &plan::asked(&wanted))
-        .await
-        .map_err(Ended::failed)?;
+    let observation = look(netlink, roots, journal, &wanted).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {
         wanted,
@@ -87,10 +87,22 @@ pub async fn pass(
     patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
-    let draft = || draft(netlink, roots, policy, reading);
+    let (mut journal, mut trouble) = match Journal::open(roots) {
+        Ok(journal) => (journal, None),
+        Err(error) => (Journal::nowhere(), Some(error)),
+    };
+    let draft = || draft(netlink, roots, &journal, policy, reading);
+    let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
     let mut drafted = draft().await?;
+    let units = memory.units(roots, &drafted, &places);
     let told = memory
-        .hand_over(roots, &drafted.wanted, &drafted.observation, &drafted.plan)
+        .hand_over(
+            roots,
+            &drafted.wanted,
+            &drafted.observation,
+            &drafted.plan,
+            units.clone(),
+        )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft().await?;
@@ -108,14 +120,19 @@ pub async fn pass(
     });
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
-        for step in plan.steps() {
-            if plan == memory.plan {
-                tracing::debug!("{step}: {}", step.reason);
-            } else {
-                tracing::info!("{step}: {}", step.reason);
+        let is_news = plan != memory.plan;
+        log::together(|| {
+            for step in plan.steps() {
+                if is_news {
+                    tracing::info!("{step}: {}", step.reason);
+                } else {
+                    tracing::debug!("{step}: {}", step.reason);
+                }
             }
+        });
+        if let Some(trouble) = trouble.take() {
+            tracing::warn!("{trouble}: revert will lack what is done now");
         }
-        let mut journal = open_journal(roots);
         let taken_back = reversal(journal.ledger(), &observation);
         journal.forget_all_but(&taken_back.open);
         let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
@@ -127,21 +144,19 @@ pub async fn pass(
                 failures.insert(place, words(failure));
             }
         }
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
+        observation = look(netlink, roots, &journal, &wanted).await?;
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
         let after = plan::plan(&wanted, &observation);
-        memory.hand_over(roots, &wanted, &observation, &after).await;
+        memory
+            .hand_over(roots, &wanted, &observation, &after, units)
+            .await;
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
-        observation = observe(netlink, roots, &plan::asked(&wanted))
-            .await
-            .map_err(Ended::failed)?;
+        observation = look(netlink, roots, &journal, &wanted).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
@@ -150,6 +165,7 @@ pub async fn pass(
         if device.report.ready {
             memory.damper.reached(wanted);
         }
+        device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
     }
     memory.damper.retain(&wanted);
@@ -198,11 +214,19 @@ async fn lock(roots: &Roots) -> Result<Option<Lock>, Ended> {
     }
 }
 
-/// The same holds of the journal.
-fn open_journal(roots: &Roots) -> Journal {
-    Journal::open(roots).unwrap_or_else(|error| {
-        tracing::warn!("{error}: revert will lack what is done now");
-        Journal::nowhere()
+/// A look at the kernel, and at what the agent has changed of it.
+async fn look(
+    netlink: &Netlink,
+    roots: &Roots,
+    journal: &Journal,
+    wanted: &[Wanted],
+) -> Result<Observation, Ended> {
+    let observation = observe(netlink, roots, &plan::asked(wanted))
+        .await
+        .map_err(Ended::failed)?;
+    Ok(Observation {
+        journal: journal.ledger().clone(),
+        ..observation
     })
 }
 

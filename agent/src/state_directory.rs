@@ -4,12 +4,19 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, OnceLock};
+
+use rustix::fs::{Mode, OFlags, fchmod, fstat, open};
+use rustix::io::Errno;
 
 use crate::roots::Roots;
 use crate::small_file;
 
 /// The directory below `/run`.
 const DIRECTORY: &str = "dra-guest";
+
+/// Of every file: probes and people read it.
+const MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// The directory's path.
 pub(crate) fn path(roots: &Roots) -> PathBuf {
@@ -24,30 +31,49 @@ pub(crate) fn create_parent(file: &Path) -> io::Result<()> {
 }
 
 /// Puts a whole file, mode 0644, in the place of another; one of the same content is left as it is.
-/// `/run` is memory: no fsync could make it last.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if small_file::holds(path, bytes) {
         return Ok(());
     }
+    put(path, bytes)
+}
+
+/// Puts a whole file, mode 0644, in the place of another or of none.
+/// `/run` is memory: no fsync could make it last.
+pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
-    let mut file = match File::create(&temporary) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+    let temporary = path.with_file_name(format!(".{name}.{}", *PROCESS));
+    let mut file = match create(&temporary) {
+        Err(Errno::NOENT) => {
             create_parent(path)?;
-            File::create(&temporary)?
+            create(&temporary)?
         }
         other => other?,
     };
-    // Whatever the umask is: probes and people read it.
-    let written = file
-        .set_permissions(Permissions::from_mode(0o644))
-        .and_then(|()| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
+    let written = (file.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // The error that counts is the first; a leftover in memory is harmless.
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+/// An empty file, mode 0644 whatever the umask is, which is the same for all of them.
+fn create(path: &Path) -> Result<File, Errno> {
+    static IS_MODE_KEPT: OnceLock<bool> = OnceLock::new();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+    let file = open(path, flags, MODE)?;
+    let is_mode_kept = if let Some(is_kept) = IS_MODE_KEPT.get() {
+        *is_kept
+    } else {
+        let mode = Mode::from_raw_mode(fstat(&file)?.st_mode);
+        *IS_MODE_KEPT.get_or_init(|| mode == MODE)
+    };
+    if !is_mode_kept {
+        fchmod(&file, MODE)?;
+    }
+    Ok(File::from(file))
 }
 
 /// Removes a file that may not be there.

@@ -32,6 +32,10 @@ pub fn verify(
             let Some((wanted, interface)) = wanted.get(place).zip(interface) else {
                 return report.into();
             };
+            // The kernel's own comes a moment after the interface is up, and would be news of its own.
+            report.addresses.retain(|address| {
+                !address.is_ipv6_link_local() || wanted.addresses.contains(address)
+            });
             if report.ready && wanted.hands_off {
                 "left as it is: the policy says manage = false".clone_into(&mut report.message);
             }

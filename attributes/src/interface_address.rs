@@ -39,6 +39,12 @@ pub enum InterfaceAddressError {
 }
 
 impl InterfaceAddress {
+    /// Whether it is an IPv6 address of one link (`fe80::/10`, RFC 4291, section 2.5.6), of which the kernel
+    /// makes one for every interface.
+    pub fn is_ipv6_link_local(&self) -> bool {
+        matches!(self.ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+    }
+
     /// Makes one of parts that are known to fit.
     ///
     /// # Errors

@@ -162,6 +162,42 @@ where
         .map_err(|error: T::Err| error.to_string())
 }
 
+impl crate::Device {
+    /// The host's NUMA nodes that it is near, the one that it is on first: more than one where the
+    /// driver publishes a list (KEP-6072).
+    pub fn host_numa_nodes(&self) -> Vec<NodeId> {
+        let Some(on) = self.host.numa_node else {
+            return Vec::new();
+        };
+        let mut remarks = Vec::new();
+        let row = Row {
+            driver: self.driver.as_ref().map_or("", Name::as_str),
+            attributes: &self.attributes,
+            remarks: &mut remarks,
+        };
+        let attributes = NUMA_NODE.iter().flat_map(|key| row.spellings(key));
+        let mut lists = attributes.filter_map(|(_, attribute)| nodes(attribute));
+        // Another list than the one that its node was taken from is another's word.
+        let list = lists.find(|list| list.first() == Some(&on));
+        list.unwrap_or_else(|| vec![on])
+    }
+}
+
+/// All of a list, each once; none when it is no list of nodes.
+fn nodes(attribute: &AttributeValue) -> Option<Vec<NodeId>> {
+    let AttributeValue::Ints(list) = attribute else {
+        return None;
+    };
+    let mut nodes = Vec::new();
+    for number in list {
+        let node = NodeId::try_from(*number).ok()?;
+        if !nodes.contains(&node) {
+            nodes.push(node);
+        }
+    }
+    Some(nodes)
+}
+
 /// A number or digits, or the first of a list: KEP-6072 puts the physical node first.
 fn node(attribute: &AttributeValue) -> Result<Option<NodeId>, String> {
     let digits = |text: &String| {

@@ -8,11 +8,11 @@ use std::str::FromStr;
 /// The working directory of a hook differs by runtime (runc: the root file system, crun: the
 /// bundle, youki: the sandbox's bundle), so that a relative path means nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AbsolutePath(String);
+pub struct AbsolutePath(String);
 
 /// Why a text is no [`AbsolutePath`].
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AbsolutePathError {
+pub enum AbsolutePathError {
     /// It does not start with a slash.
     #[error(
         "the path must be absolute, from / on: a hook's working directory differs by container runtime"
@@ -25,7 +25,7 @@ pub(crate) enum AbsolutePathError {
 
 impl AbsolutePath {
     /// The path.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }

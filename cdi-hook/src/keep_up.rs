@@ -3,19 +3,30 @@
 
 use std::os::fd::OwnedFd;
 
-use clap::Parser as _;
 use device_attributes::document::FILE_NAME;
 use device_attributes::read::{self, Reading};
 use device_attributes::{Document, Pod};
 use rustix::io::Errno;
 
 use crate::absolute_path::AbsolutePath;
-use crate::cli::{Cli, Command, HookOptions, OnError};
+use crate::command_line::{CREATE_CONTAINER, PROGRAM, Parsed, UsageError, parse};
 use crate::create_container::{export, replace};
+use crate::hook_options::{HookOptions, OnError};
 
 /// What a container's hook was told on its command line.
 #[derive(Debug)]
 pub struct HookWishes(HookOptions);
+
+/// Why the arguments of a hook are not understood.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentsError {
+    /// The hook itself does not take them.
+    #[error("{0}")]
+    Usage(#[from] UsageError),
+    /// They are those of something else.
+    #[error("these are not the arguments of dra-cdi-hook create-container")]
+    Other,
+}
 
 /// Why a document is not written.
 #[derive(Debug, thiserror::Error)]
@@ -37,12 +48,17 @@ pub enum KeepUpError {
 }
 
 impl HookWishes {
-    /// Reads the arguments of an OCI hook (`args`, the program's name first); `None` where they are not those
-    /// of `dra-cdi-hook create-container`.
-    pub fn of_arguments(arguments: &[String]) -> Option<Self> {
-        match Cli::try_parse_from(arguments).ok()?.command {
-            Command::CreateContainer(options) => Some(Self(options)),
-            Command::Spec(_) => None,
+    /// Reads the arguments of an OCI hook (`args`, the program's name first).
+    ///
+    /// # Errors
+    /// When they are not those of `dra-cdi-hook create-container`.
+    pub fn of_arguments(arguments: &[String]) -> Result<Self, ArgumentsError> {
+        let given = arguments.iter().skip(1).map(Into::into);
+        match parse(&PROGRAM, given)? {
+            Parsed::Run(invocation) if invocation.command().name == CREATE_CONTAINER.name => {
+                Ok(Self(HookOptions::from_invocation(&invocation)?))
+            }
+            _ => Err(ArgumentsError::Other),
         }
     }
 

@@ -6,17 +6,18 @@
 //! ([`create_container`]).
 
 mod absolute_path;
-mod cli;
+pub mod command_line;
 mod create_container;
+mod hook_options;
 pub mod keep_up;
 mod spec;
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::cli::{Cli, Command};
+pub use crate::absolute_path::{AbsolutePath, AbsolutePathError};
+use crate::command_line::{Invocation, Parsed, UsageError, WRONG_USAGE};
+pub use crate::hook_options::{HookOptions, OnError};
 
 /// Runs the program: reads the command line and does what it asks for.
 pub fn main() -> ExitCode {
@@ -24,17 +25,37 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let _ = writeln!(std::io::stderr(), "dra-cdi-hook: internal error: {panic}");
     }));
-    match Cli::try_parse() {
-        Ok(Cli {
-            command: Command::CreateContainer(options),
-        }) => create_container::main(&options),
-        Ok(Cli {
-            command: Command::Spec(options),
-        }) => spec::main(&options),
+    match command_line::parse(&command_line::PROGRAM, std::env::args_os().skip(1)) {
+        Ok(Parsed::Run(invocation)) => {
+            (invocation.command().run)(&invocation).unwrap_or_else(|error| wrong_usage(&error))
+        }
+        Ok(Parsed::Print(text)) => print(text.as_bytes(), "the help"),
+        Err(error) => wrong_usage(&error),
+    }
+}
+
+fn create_container_of(invocation: &Invocation) -> Result<ExitCode, UsageError> {
+    let options = HookOptions::from_invocation(invocation)?;
+    Ok(create_container::main(&options))
+}
+
+fn wrong_usage(error: &UsageError) -> ExitCode {
+    // Nothing can be said when even this cannot be written.
+    let _ = writeln!(std::io::stderr(), "dra-cdi-hook: error: {error}");
+    ExitCode::from(WRONG_USAGE)
+}
+
+/// Writes what was asked for to standard output; `what` names it in the message of a failure.
+fn print(bytes: &[u8], what: &str) -> ExitCode {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(bytes).and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing can be said when even this cannot be written.
-            let _ = error.print();
-            ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+            let _ = writeln!(
+                std::io::stderr(),
+                "dra-cdi-hook: error: {what} cannot be written to standard output: {error}"
+            );
+            ExitCode::from(1)
         }
     }
 }

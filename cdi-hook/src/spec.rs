@@ -1,11 +1,12 @@
 //! The CDI spec of `dra-guest/vm=attributes`: a device that is nothing but the hook.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::cli::SpecOptions;
+use crate::absolute_path::AbsolutePath;
+use crate::command_line::{Invocation, UsageError, options};
+use crate::hook_options::HookOptions;
 
 /// The device's kind.
 const KIND: &str = "dra-guest/vm";
@@ -51,26 +52,15 @@ struct Hook<'a> {
 }
 
 /// Runs `dra-cdi-hook spec`.
-pub(crate) fn main(options: &SpecOptions) -> ExitCode {
-    let mut output = std::io::stdout().lock();
-    match output
-        .write_all(&to_bytes(options))
-        .and_then(|()| output.flush())
-    {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "dra-cdi-hook: error: the CDI spec cannot be written to standard output: {error}"
-            );
-            ExitCode::from(1)
-        }
-    }
+pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
+    let hook_path: AbsolutePath = invocation.required(&options::HOOK_PATH)?;
+    let hook = HookOptions::from_invocation(invocation)?;
+    Ok(crate::print(&to_bytes(&hook_path, &hook), "the CDI spec"))
 }
 
-fn to_bytes(options: &SpecOptions) -> Vec<u8> {
+fn to_bytes(hook_path: &AbsolutePath, hook: &HookOptions) -> Vec<u8> {
     let mut args = vec!["dra-cdi-hook".to_owned(), "create-container".to_owned()];
-    args.extend(options.hook.to_arguments());
+    args.extend(hook.to_arguments());
     let spec = Spec {
         cdi_version: CDI_VERSION,
         kind: KIND,
@@ -79,7 +69,7 @@ fn to_bytes(options: &SpecOptions) -> Vec<u8> {
             container_edits: ContainerEdits {
                 hooks: [Hook {
                     stage: "createContainer",
-                    path: options.hook_path.as_str(),
+                    path: hook_path.as_str(),
                     args,
                     env: ENVIRONMENT,
                     timeout: TIMEOUT,

@@ -47,7 +47,7 @@ pub struct Arguments {
 
     /// For the hook: driver attributes that may stand in the document; without it all do
     #[arg(long, value_name = "KEY", num_args = 1..)]
-    pub export: Vec<Name>,
+    pub export: Vec<String>,
 
     /// For the hook: whether a container starts although its metadata is broken
     #[arg(long, value_name = "POLICY", value_enum, default_value = "fail")]

@@ -26,7 +26,7 @@ impl HookRequest {
         let mut option = |name: &str, value: &str| arguments.push(format!("{name}={value}"));
         option("--vm-mount", &options.vm_mount);
         for key in &options.export {
-            option("--export", key.as_str());
+            option("--export", key);
         }
         if options.on_error == OnError::Skip {
             option("--on-error", "skip");

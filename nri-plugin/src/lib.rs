@@ -37,5 +37,5 @@ pub fn main() -> ExitCode {
     let Err(error) = run::run(&arguments);
     // Where nobody reads the last words, the exit code says it too.
     let _ = writeln!(std::io::stderr(), "dra-guest-nri: {error}");
-    ExitCode::FAILURE
+    ExitCode::from(error.exit_code())
 }

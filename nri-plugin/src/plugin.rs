@@ -236,7 +236,16 @@ impl Plugin {
         else {
             return None;
         };
-        let wishes = HookWishes::of_arguments(arguments)?;
+        let wishes = match HookWishes::of_arguments(arguments) {
+            Ok(wishes) => wishes,
+            Err(error) => {
+                tracing::warn!(
+                    "{}: its document is not kept up to date: the arguments of its hook: {error}",
+                    shown(pod)
+                );
+                return None;
+            }
+        };
         Some(Kept::new(container, named(pod)?, volume, &metadata, wishes))
     }
 }

@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
+use dra_cdi_hook::keep_up::{ArgumentsError, HookWishes};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::command_line::Arguments;
+use crate::hook::HookRequest;
 use crate::plugin::Plugin;
 use crate::prepare::{self, PrepareError};
 use crate::protocol::trunk::{Trunk, TrunkError};
@@ -27,12 +29,25 @@ pub enum RunError {
     /// It could not be ended in order.
     #[error("SIGTERM cannot be waited for: {0}")]
     Signals(#[source] std::io::Error),
+    /// The hook would not take them.
+    #[error("the options for the hook: {0}")]
+    HookOptions(#[from] ArgumentsError),
     /// The node is not as the options want it.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
     /// Without a thread there are no live updates.
     #[error("the thread that keeps documents up to date cannot be started: {0}")]
     Refresh(#[source] std::io::Error),
+}
+
+impl RunError {
+    /// The exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::HookOptions(_) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// Runs until a signal ends the process. What the plugin knows is the runtime's, which tells it again.
@@ -46,6 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<Infallible, RunError> {
         signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&now))
             .map_err(RunError::Signals)?;
     }
+    HookWishes::of_arguments(&HookRequest::new(arguments).arguments(None))?;
     prepare::prepare(arguments)?;
     let plugin = Plugin::start(arguments).map_err(RunError::Refresh)?;
     let pauses = || {

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use device_attributes::{InterfaceAddress, MacAddress};
+use device_attributes::MacAddress;
 use nix::errno::Errno;
 
-use super::{Outcome, StepError, Target, Undo, source_address, sysctl};
+use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
 use crate::plan::{Action, Step};
 use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
-type Made = Result<Outcome, StepError<NetlinkError>>;
+pub(super) type Made = Result<Outcome, StepError<NetlinkError>>;
 
 /// The kernel behind a netlink connection and a `/proc`.
 pub(super) struct Kernel<'a> {
@@ -43,10 +43,12 @@ impl Target for Kernel<'_> {
                 changed(sysctl::set(self.proc, &step.name, *sysctl, *to))
             }
             Action::SetUp => changed(netlink.set_up(interface).await),
-            Action::AddAddress { address } => self
-                .add_address(interface, *address)
+            Action::AddAddress { address } => address::add(netlink, interface, *address)
                 .await
                 .map_err(unchanged),
+            Action::RemoveAddress { address } => {
+                address::remove(netlink, interface, *address).await
+            }
             Action::AddRoute { route } => self.add_route(route).await.map_err(unchanged),
             Action::RemoveRoute { route } => removed(netlink.remove_route(route).await),
             Action::AddRule { rule } => self.add_rule(rule).await.map_err(unchanged),
@@ -89,7 +91,10 @@ impl Target for Kernel<'_> {
             Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
-            } => netlink.remove_address(*interface, *address).await,
+            } => made(address::remove(netlink, *interface, *address).await),
+            Undo::AddAddress {
+                interface, address, ..
+            } => netlink.add_address(*interface, *address).await,
             Undo::RemoveRoute { route, .. } => made(removed(netlink.remove_route(route).await)),
             Undo::AddRoute { route, .. } => netlink.add_route(route).await,
             Undo::RemoveRule { rule, .. } => made(removed(netlink.remove_rule(rule).await)),
@@ -161,34 +166,8 @@ impl Kernel<'_> {
             })
     }
 
-    /// An address that something else added since the look at the kernel is as good, and not ours
-    /// to take away.
-    async fn add_address(
-        &self,
-        interface: u32,
-        address: InterfaceAddress,
-    ) -> Result<Outcome, NetlinkError> {
-        match self.netlink.add_address(interface, address).await {
-            Ok(()) => Ok(Outcome::Changed),
-            // The kernel compares IPv6 addresses without their prefix length.
-            Err(error) if error.errno() == Some(Errno::EEXIST) => {
-                let addresses = self.netlink.addresses().await?;
-                let equal = addresses.iter().any(|other| {
-                    other.interface == interface
-                        && other.ip == Some(address.ip())
-                        && other.prefix == address.prefix()
-                });
-                if equal {
-                    Ok(Outcome::AlreadySo)
-                } else {
-                    Err(error)
-                }
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// As for addresses.
+    /// A route that something else added since the look at the kernel is as good, and not ours to take
+    /// away.
     async fn add_route(&self, route: &Route) -> Result<Outcome, NetlinkError> {
         source_address::usable(self.netlink, route).await?;
         match self.netlink.add_route(route).await {
@@ -228,7 +207,7 @@ fn changed(result: Result<(), NetlinkError>) -> Result<Outcome, StepError<Netlin
     result.map(|()| Outcome::Changed).map_err(unchanged)
 }
 
-fn unchanged(error: NetlinkError) -> StepError<NetlinkError> {
+pub(super) fn unchanged(error: NetlinkError) -> StepError<NetlinkError> {
     StepError {
         error,
         changed: false,

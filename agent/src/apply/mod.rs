@@ -1,17 +1,19 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
+mod address;
 mod kernel;
 mod source_address;
 mod sysctl;
 #[cfg(test)]
 mod tests;
 mod undo;
+mod undo_log;
 
 use std::collections::BTreeSet;
 
 use kernel::Kernel;
 pub use undo::Undo;
-use undo::UndoLog;
+use undo_log::UndoLog;
 
 use crate::journal::Journal;
 use crate::netlink::{Netlink, NetlinkError};
@@ -132,16 +134,16 @@ async fn run<T: Target>(
     applied
 }
 
-async fn run_transaction<T: Target>(
+async fn run_transaction<'a, T: Target>(
     target: &mut T,
-    mut log: UndoLog<'_>,
-    transaction: &Transaction,
+    mut log: UndoLog<'a>,
+    transaction: &'a Transaction,
     devices: BTreeSet<usize>,
     applied: &mut Applied<T::Error>,
 ) {
     let mut made = 0;
-    for step in &transaction.steps {
-        log.begin(step);
+    for (place, step) in transaction.steps.iter().enumerate() {
+        log.begin(transaction.steps.get(place..).unwrap_or_default());
         match target.make(step).await {
             Ok(Outcome::Changed) => made += 1,
             Ok(Outcome::AlreadySo) => {
@@ -149,6 +151,7 @@ async fn run_transaction<T: Target>(
                 made += 1;
             }
             Err(StepError { error, changed }) => {
+                log.give_up();
                 if !changed {
                     log.retract();
                 }
@@ -161,8 +164,8 @@ async fn run_transaction<T: Target>(
                 };
                 failure.fell_with(devices);
                 while let Some(step) = log.take_last() {
-                    match target.undo(&Undo::of(&step)).await {
-                        Ok(()) => log.undone(&step),
+                    match target.undo(&Undo::of(step)).await {
+                        Ok(()) => log.undone(step),
                         // One that cannot be taken back does not keep the others.
                         Err(error) => failure.undo_errors.push(error),
                     }
@@ -174,6 +177,7 @@ async fn run_transaction<T: Target>(
             }
         }
     }
+    log.finish();
     applied.done += made;
 }
 

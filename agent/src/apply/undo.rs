@@ -1,11 +1,10 @@
-//! The undo log: what takes back the steps that a transaction has made so far.
+//! What takes back one step.
 
 use std::fmt;
 
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Journal;
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
@@ -82,6 +81,15 @@ pub enum Undo {
     },
     /// Without the address that was added.
     RemoveAddress {
+        /// The interface's index.
+        interface: u32,
+        /// Its name, for messages.
+        name: String,
+        /// The address.
+        address: InterfaceAddress,
+    },
+    /// With the address that was removed.
+    AddAddress {
         /// The interface's index.
         interface: u32,
         /// Its name, for messages.
@@ -170,6 +178,11 @@ impl Undo {
                 name,
                 address: *address,
             },
+            Action::RemoveAddress { address } => Self::AddAddress {
+                interface,
+                name,
+                address: *address,
+            },
             Action::AddRoute { route } => Self::RemoveRoute {
                 interface,
                 name,
@@ -218,6 +231,7 @@ impl fmt::Display for Undo {
             Self::RemoveAddress { name, address, .. } => {
                 write!(f, "remove {address} from {name} again")
             }
+            Self::AddAddress { name, address, .. } => write!(f, "add {address} to {name} again"),
             Self::RemoveRoute { name, route, .. } => {
                 write!(f, "remove from {name} the {route} again")
             }
@@ -225,42 +239,5 @@ impl fmt::Display for Undo {
             Self::RemoveRule { name, rule, .. } => write!(f, "remove for {name} the {rule} again"),
             Self::AddRule { name, rule, .. } => write!(f, "add for {name} the {rule} again"),
         }
-    }
-}
-
-/// The log of one transaction, which the journal has too: there a step is written before it is made.
-#[derive(Debug)]
-pub(super) struct UndoLog<'a> {
-    begun: Vec<Step>,
-    journal: &'a mut Journal,
-}
-
-impl<'a> UndoLog<'a> {
-    pub(super) fn new(journal: &'a mut Journal) -> Self {
-        let begun = Vec::new();
-        Self { begun, journal }
-    }
-
-    /// Before a step is made.
-    pub(super) fn begin(&mut self, step: &Step) {
-        self.journal.begin(step);
-        self.begun.push(step.clone());
-    }
-
-    /// After a step that changed nothing.
-    pub(super) fn retract(&mut self) {
-        if let Some(step) = self.begun.pop() {
-            self.journal.retract(&step);
-        }
-    }
-
-    /// The newest step. Once undone it is [`UndoLog::undone`].
-    pub(super) fn take_last(&mut self) -> Option<Step> {
-        self.begun.pop()
-    }
-
-    /// After a step was undone. One that could not be undone stays in the journal, for `revert`.
-    pub(super) fn undone(&mut self, step: &Step) {
-        self.journal.retract(step);
     }
 }

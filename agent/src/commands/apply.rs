@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{connect, load_policy, print};
 use crate::exit::{Ended, Exit};
+use crate::log;
 use crate::memory::Memory;
 use crate::pipeline;
 use crate::report::Status;
@@ -87,10 +88,12 @@ pub(super) fn exit_of(error: &LoadError) -> Exit {
 
 /// What was passed over in the attributes, and which entries are broken.
 pub(super) fn tell_notes(loaded: &Loaded) {
-    for note in &loaded.reading.notes {
-        tracing::warn!("{note}");
-    }
-    for rejected in &loaded.reading.rejected {
-        tracing::error!("{}", rejected.error);
-    }
+    log::together(|| {
+        for note in &loaded.reading.notes {
+            tracing::warn!("{note}");
+        }
+        for rejected in &loaded.reading.rejected {
+            tracing::error!("{}", rejected.error);
+        }
+    });
 }

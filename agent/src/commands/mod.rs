@@ -2,7 +2,10 @@
 
 mod apply;
 mod check;
+mod env;
+mod exec;
 mod inspect;
+mod near;
 mod plan;
 mod revert;
 mod run;
@@ -31,6 +34,8 @@ pub fn run(cli: Cli) -> Result<Exit, Ended> {
         Command::Plan { source, json } => once(plan::plan(&roots, &source.places(), json)),
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
+        Command::Env { device } => env::env(&roots, &device),
+        Command::Exec(arguments) => exec::exec(&roots, arguments),
         Command::Inspect { json } => once(inspect::inspect(&roots, json)),
         Command::Revert { dry_run } => once(revert::revert(&roots, dry_run)),
         Command::Validate { files } => validate::validate(&files),

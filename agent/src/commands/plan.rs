@@ -5,22 +5,39 @@ use serde::Serialize;
 use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
+use crate::journal::Journal;
+use crate::numa::Places;
 use crate::owners::{self, FileStep};
 use crate::pipeline;
 use crate::plan::{Plan, PlannedDevice};
 use crate::roots::Roots;
-use crate::source::{self, Places};
+use crate::source;
+use crate::units;
 
-pub(super) async fn plan(roots: &Roots, places: &Places, json: bool) -> Result<Exit, Ended> {
+pub(super) async fn plan(
+    roots: &Roots,
+    sources: &source::Places,
+    json: bool,
+) -> Result<Exit, Ended> {
     let policy = load_policy(roots)?;
-    let loaded = source::load(roots, places).map_err(|error| Ended {
+    let loaded = source::load(roots, sources).map_err(|error| Ended {
         exit: exit_of(&error),
         message: error.to_string(),
     })?;
     tell_notes(&loaded);
     let netlink = connect()?;
-    let draft = pipeline::draft(&netlink, roots, &policy, &loaded.reading).await?;
-    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan);
+    let journal = Journal::open(roots).unwrap_or_else(|error| {
+        tracing::warn!("{error}: what is wanted no more is not known");
+        Journal::nowhere()
+    });
+    let draft = pipeline::draft(&netlink, roots, &journal, &policy, &loaded.reading).await?;
+    let document = &loaded.reading.document;
+    let places = Places::new(&roots.sys, document, policy.host_nodes());
+    let (units, troubles) = units::wanted(roots, &draft, &places);
+    for trouble in troubles {
+        tracing::warn!("{trouble}");
+    }
+    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan, units);
     if json {
         let plan = &draft.plan;
         print_json(&WithFiles { files, plan })?;

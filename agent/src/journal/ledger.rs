@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use device_attributes::InterfaceAddress;
+use serde::{Deserialize, Serialize};
 
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
@@ -45,7 +46,9 @@ impl Thing {
             Action::SetMtu { .. } => Self::Mtu(interface),
             Action::SetSysctl { sysctl, .. } => Self::Sysctl(interface, *sysctl),
             Action::SetUp => Self::Up(interface),
-            Action::AddAddress { address } => Self::Address(interface, *address),
+            Action::AddAddress { address } | Action::RemoveAddress { address } => {
+                Self::Address(interface, *address)
+            }
             Action::AddRoute { route } | Action::RemoveRoute { route } => {
                 Self::Route(interface, route.clone())
             }
@@ -85,6 +88,27 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether the last step, once made, brings the thing back to what it was before the first.
+    pub(super) fn is_back(&self) -> bool {
+        match (&self.first.action, &self.last().action) {
+            (Action::Rename { .. }, Action::Rename { to }) => *to == self.first.name,
+            (Action::SetMtu { from, .. }, Action::SetMtu { to, .. })
+            | (Action::SetSysctl { from, .. }, Action::SetSysctl { to, .. }) => from == to,
+            (Action::SetMacAddress { from, .. }, Action::SetMacAddress { to, .. }) => from == to,
+            (Action::AddAlternativeName { .. }, Action::RemoveAlternativeName { .. })
+            | (Action::RemoveAlternativeName { .. }, Action::AddAlternativeName { .. })
+            | (Action::AddAddress { .. }, Action::RemoveAddress { .. })
+            | (Action::AddRoute { .. }, Action::RemoveRoute { .. })
+            | (Action::AddRule { .. }, Action::RemoveRule { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Its steps, newest first.
+    pub(super) fn steps_back(&self) -> impl Iterator<Item = &Step> {
+        self.later.iter().rev().chain([&self.first])
+    }
+
     /// The last step, which may not have been made: how it is now, or was just before.
     pub fn last(&self) -> &Step {
         self.later.last().unwrap_or(&self.first)
@@ -92,14 +116,48 @@ impl Entry {
 }
 
 /// Everything that was changed: the entries of each interface, in the order of their first change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Written as the steps of which it can be made again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Step>", into = "Vec<Step>")]
 pub struct Ledger(BTreeMap<u32, Vec<Entry>>);
 
 /// How many later steps are kept. Only the last counts, and those that it leaves when it is
 /// retracted: no transaction changes a thing more often than by way of a temporary name.
 const LATER: usize = 4;
 
+impl From<Vec<Step>> for Ledger {
+    fn from(steps: Vec<Step>) -> Self {
+        let mut ledger = Self::default();
+        for step in &steps {
+            ledger.begin(step);
+        }
+        ledger
+    }
+}
+
+impl From<Ledger> for Vec<Step> {
+    fn from(ledger: Ledger) -> Self {
+        ledger.steps().cloned().collect()
+    }
+}
+
 impl Ledger {
+    /// The entries of one interface, oldest first.
+    pub fn of_interface(&self, index: u32) -> &[Entry] {
+        self.0.get(&index).map_or(&[], Vec::as_slice)
+    }
+
+    /// The interfaces of which something was changed, by index.
+    pub fn interfaces(&self) -> impl Iterator<Item = u32> {
+        self.0.keys().copied()
+    }
+
+    /// What is known of one thing.
+    pub(super) fn entry(&self, thing: &Thing) -> Option<&Entry> {
+        let mut entries = self.of_interface(thing.interface()).iter();
+        entries.find(|entry| entry.thing == *thing)
+    }
+
     /// The entries of each interface, oldest first.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.0.values().flatten()

@@ -6,21 +6,24 @@
 //! {"retract":{…}}
 //! ```
 //!
-//! A step's line is written before the step is made, so that a journal that outlives its writer
-//! never lacks one; `retract` takes the last equal line back, when the step changed nothing or was
-//! undone. `write(2)` is all it takes: what is in the page cache outlives the process, and `/run`
-//! does not outlive the kernel.
+//! A line says that a step is to be made. The lines of several steps are written at once before the
+//! first of them, so that a journal that outlives its writer never lacks one; which of them were made,
+//! a look at the kernel tells. `retract` takes the last equal line back, when the step was not made,
+//! changed nothing or was undone. `write(2)` is all it takes: what is in the page cache outlives the
+//! process, and `/run` does not outlive the kernel.
 
 mod ledger;
+mod lines;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use device_attributes::limits;
-use serde::{Deserialize, Serialize};
 
 pub use ledger::{Entry, Ledger, Thing};
+
+use lines::{Line, Record, replace, text};
 
 use crate::plan::Step;
 use crate::report::relay::boot_id;
@@ -34,15 +37,6 @@ const FILE: &str = "journal";
 const BYTES: usize = limits::TREE_BYTES;
 /// How many lines are written between two looks at whether most of them are of no more use.
 const SLACK: usize = 64;
-
-/// One line.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-enum Record {
-    BootId(String),
-    Begin(Step),
-    Retract(Step),
-}
 
 /// The journal, open for one pass; the pass's lock keeps others away from it.
 #[derive(Debug)]
@@ -140,17 +134,34 @@ impl Journal {
         self.trouble.take()
     }
 
-    /// Before a step is made. A journal that cannot be written keeps no device from being
-    /// configured: the trouble is noted.
-    pub fn begin(&mut self, step: &Step) {
-        self.ledger.begin(step);
-        self.append(&Record::Begin(step.clone()));
+    /// Before steps are made that change different things: where one thing changed twice, it could not
+    /// be told from what it is like now whether it is as the agent left it. A journal that cannot be
+    /// written keeps no device from being configured: the trouble is noted.
+    pub fn begin(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.ledger.begin(step);
+        }
+        self.append(steps.iter().map(Line::Begin));
     }
 
-    /// After a step that changed nothing, or that was undone.
-    pub fn retract(&mut self, step: &Step) {
-        self.ledger.retract(step);
-        self.append(&Record::Retract(step.clone()));
+    /// After steps that changed nothing, were undone, or were not made after all; the last first.
+    pub fn retract(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.ledger.retract(step);
+        }
+        self.append(steps.iter().map(Line::Retract));
+    }
+
+    /// After steps that were made and stand: what they brought back to what it was before the agent is
+    /// the agent's no more. What others make of it then is theirs.
+    pub fn settle(&mut self, steps: &[Step]) {
+        for step in steps {
+            let entry = self.ledger.entry(&Thing::of(step));
+            if let Some(entry) = entry.filter(|entry| entry.is_back()) {
+                let steps: Vec<Step> = entry.steps_back().cloned().collect();
+                self.retract(&steps);
+            }
+        }
     }
 
     /// Keeps only the things for which `keep` holds, and rewrites the file; it goes away when nothing
@@ -193,46 +204,50 @@ impl Journal {
         self.is_sound = bytes.last() == Some(&b'\n');
     }
 
-    fn append(&mut self, record: &Record) {
-        if let Err(error) = self.try_append(record)
+    fn append<'a>(&mut self, lines: impl ExactSizeIterator<Item = Line<'a>>) {
+        if self.keep
+            && lines.len() > 0
+            && let Err(error) = self.try_append(lines)
             && self.trouble.is_none()
         {
             self.trouble = Some(error);
         }
     }
 
-    fn try_append(&mut self, record: &Record) -> Result<(), JournalError> {
-        if !self.keep {
-            return Ok(());
-        }
+    fn try_append<'a>(
+        &mut self,
+        lines: impl ExactSizeIterator<Item = Line<'a>>,
+    ) -> Result<(), JournalError> {
         if self.file.is_none() && self.is_sound {
             self.file = File::options().append(true).open(&self.path).ok();
         }
-        if self.file.is_none() || self.is_mostly_stale() {
-            // The ledger has the record.
+        if self.file.is_none() || self.is_mostly_stale(lines.len()) {
+            // The ledger has the records.
             return self.rewrite();
         }
-        let line = line(record);
-        if self.bytes + line.len() > BYTES {
+        let count = lines.len();
+        let bytes = text(lines);
+        if self.bytes + bytes.len() > BYTES {
             return Err(JournalError::Full(self.path.clone()));
         }
         if let Some(file) = &mut self.file {
-            if let Err(error) = file.write_all(&line) {
+            if let Err(error) = file.write_all(&bytes) {
                 // Cut in its middle, the next line would be lost with it.
                 (self.file, self.is_sound) = (None, false);
                 let path = self.path.clone();
                 return Err(JournalError::Write { path, error });
             }
-            self.lines += 1;
-            self.bytes += line.len();
+            self.lines += count;
+            self.bytes += bytes.len();
         }
         Ok(())
     }
 
-    /// Whether most lines are of no more use.
-    fn is_mostly_stale(&self) -> bool {
-        // To count the ledger's is to walk through it: not for every line.
-        self.lines.is_multiple_of(SLACK) && self.lines > 2 * self.ledger.lines() + SLACK
+    /// Whether most lines are of no more use. To count the ledger's is to walk through it: not each
+    /// time that some `more` are written.
+    fn is_mostly_stale(&self, more: usize) -> bool {
+        let is_time = self.lines / SLACK != (self.lines + more) / SLACK;
+        is_time && self.lines > 2 * self.ledger.lines() + SLACK
     }
 
     /// Writes the file anew, with what counts.
@@ -245,30 +260,16 @@ impl Journal {
             (self.file, self.is_sound) = (None, false);
             return state_directory::remove(&self.path).map_err(write);
         }
-        let mut bytes = line(&Record::BootId(self.boot_id.clone()));
-        for step in self.ledger.steps() {
-            bytes.extend(line(&Record::Begin(step.clone())));
-        }
+        let first = [Line::BootId(&self.boot_id)].into_iter();
+        let bytes = text(first.chain(self.ledger.steps().map(Line::Begin)));
         if bytes.len() > BYTES {
             return Err(JournalError::Full(self.path.clone()));
         }
-        state_directory::replace(&self.path, &bytes).map_err(write)?;
-        let file = File::options()
-            .append(true)
-            .open(&self.path)
-            .map_err(write)?;
-        self.file = Some(file);
+        self.file = Some(replace(&self.path, &bytes).map_err(write)?);
         self.lines = self.ledger.lines();
         self.bytes = bytes.len();
         Ok(())
     }
-}
-
-fn line(record: &Record) -> Vec<u8> {
-    // Every map of a record has string keys, and memory takes all bytes.
-    let mut line = serde_json::to_vec(record).unwrap_or_default();
-    line.push(b'\n');
-    line
 }
 
 #[cfg(test)]

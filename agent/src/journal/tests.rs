@@ -38,10 +38,10 @@ fn file(directory: &TempDir) -> PathBuf {
 fn what_was_begun_is_read_again_and_what_was_retracted_is_not() {
     let directory = TempDir::new().unwrap();
     let mut journal = Journal::open(&roots(&directory)).unwrap();
-    journal.begin(&rename(3, "eth0", "net1"));
-    journal.begin(&mtu(1500, 1400));
-    journal.begin(&step(3, "net1", Action::SetUp));
-    journal.retract(&step(3, "net1", Action::SetUp));
+    journal.begin(&[rename(3, "eth0", "net1")]);
+    journal.begin(&[mtu(1500, 1400)]);
+    journal.begin(&[step(3, "net1", Action::SetUp)]);
+    journal.retract(&[step(3, "net1", Action::SetUp)]);
     let again = Journal::open(&roots(&directory)).unwrap();
     assert_eq!(again.ledger(), journal.ledger());
     let things: Vec<_> = again
@@ -58,7 +58,7 @@ fn a_second_pass_does_not_lose_the_first_ones_beginning() {
     let directory = TempDir::new().unwrap();
     for (from, to) in [("eth0", "net1"), ("net1", "net2"), ("net2", "net3")] {
         let mut journal = Journal::open(&roots(&directory)).unwrap();
-        journal.begin(&rename(3, from, to));
+        journal.begin(&[rename(3, from, to)]);
     }
     let journal = Journal::open(&roots(&directory)).unwrap();
     let entry = journal.ledger().entries().next().unwrap();
@@ -71,9 +71,8 @@ fn a_journal_that_was_cut_anywhere_is_read_as_far_as_it_goes() {
     let directory = TempDir::new().unwrap();
     let mut journal = Journal::open(&roots(&directory)).unwrap();
     let steps = [rename(3, "eth0", "größe"), mtu(1500, 1400), mtu(1400, 1300)];
-    for step in &steps {
-        journal.begin(step);
-    }
+    journal.begin(&steps[..1]);
+    journal.begin(&steps[1..]);
     let whole = fs::read(file(&directory)).unwrap();
     let ends: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
     for length in 0..whole.len() {
@@ -86,7 +85,7 @@ fn a_journal_that_was_cut_anywhere_is_read_as_far_as_it_goes() {
         }
         assert_eq!(*cut.ledger(), expected, "{length}");
         // What is written next is not lost in the cut line.
-        cut.begin(&step(4, "eth1", Action::SetUp));
+        cut.begin(&[step(4, "eth1", Action::SetUp)]);
         let after = Journal::open(&roots(&directory)).unwrap();
         assert_eq!(after.ledger(), cut.ledger(), "{length}");
     }
@@ -96,7 +95,7 @@ fn a_journal_that_was_cut_anywhere_is_read_as_far_as_it_goes() {
 fn another_boots_journal_says_nothing() {
     let directory = TempDir::new().unwrap();
     let mut journal = Journal::open(&roots(&directory)).unwrap();
-    journal.begin(&mtu(1500, 1400));
+    journal.begin(&[mtu(1500, 1400)]);
     let text = fs::read_to_string(file(&directory)).unwrap();
     fs::write(
         file(&directory),
@@ -115,7 +114,7 @@ fn another_boots_journal_says_nothing() {
 fn any_bytes_are_read_without_a_panic() {
     let directory = TempDir::new().unwrap();
     let mut journal = Journal::open(&roots(&directory)).unwrap();
-    journal.begin(&mtu(1500, 1400));
+    journal.begin(&[mtu(1500, 1400)]);
     let good = fs::read(file(&directory)).unwrap();
     for more in [
         &b"{}\n"[..],
@@ -137,9 +136,9 @@ fn a_repair_that_is_done_for_ever_does_not_fill_the_memory() {
     for _ in 0..40 {
         let mut journal = Journal::open(&roots(&directory)).unwrap();
         for number in 0..50 {
-            journal.begin(&mtu(1500 + number, 1400));
-            journal.begin(&step(3, "eth0", Action::SetUp));
-            journal.retract(&step(3, "eth0", Action::SetUp));
+            journal.begin(&[mtu(1500 + number, 1400)]);
+            journal.begin(&[step(3, "eth0", Action::SetUp)]);
+            journal.retract(&[step(3, "eth0", Action::SetUp)]);
         }
     }
     let length = fs::metadata(file(&directory)).unwrap().len();
@@ -153,8 +152,8 @@ fn a_repair_that_is_done_for_ever_does_not_fill_the_memory() {
 fn nothing_left_is_no_file_left() {
     let directory = TempDir::new().unwrap();
     let mut journal = Journal::open(&roots(&directory)).unwrap();
-    journal.begin(&mtu(1500, 1400));
-    journal.begin(&rename(3, "eth0", "net1"));
+    journal.begin(&[mtu(1500, 1400)]);
+    journal.begin(&[rename(3, "eth0", "net1")]);
     journal.retain(|thing| *thing == Thing::Mtu(3)).unwrap();
     assert_eq!(
         Journal::open(&roots(&directory)).unwrap().ledger().lines(),
@@ -162,7 +161,7 @@ fn nothing_left_is_no_file_left() {
     );
     journal.retain(|_| false).unwrap();
     assert!(!file(&directory).exists());
-    journal.begin(&mtu(1500, 1400));
+    journal.begin(&[mtu(1500, 1400)]);
     assert!(file(&directory).exists());
 }
 
@@ -175,14 +174,14 @@ fn a_journal_that_cannot_be_written_says_so_once_and_tries_again() {
         keep: true,
         ..Journal::nowhere()
     };
-    journal.begin(&mtu(1500, 1400));
+    journal.begin(&[mtu(1500, 1400)]);
     let trouble = journal.take_trouble().unwrap().to_string();
     assert!(
         trouble.contains("cannot write ") && trouble.contains("revert will lack"),
         "{trouble}"
     );
     fs::remove_file(directory.path().join("dra-guest")).unwrap();
-    journal.begin(&mtu(1400, 1300));
+    journal.begin(&[mtu(1400, 1300)]);
     assert!(journal.take_trouble().is_none());
     let text = fs::read_to_string(file(&directory)).unwrap();
     assert_eq!(text.lines().count(), 3, "{text}");

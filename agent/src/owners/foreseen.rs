@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::own_files::{self, Change};
-use super::{drop_ins, ours};
+use super::{DropIn, drop_ins, ours};
 use crate::observe::Observation;
 use crate::plan::{Plan, Wanted};
 use crate::roots::Roots;
+use crate::units;
 
 /// One file that is to be another than it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,8 +29,10 @@ pub fn foreseen(
     wanted: &[Wanted],
     observation: &Observation,
     plan: &Plan,
+    units: Vec<DropIn>,
 ) -> Vec<FileStep> {
-    let files = drop_ins(&ours(wanted, observation, plan));
+    let mut files = drop_ins(&ours(wanted, observation, plan));
+    files.extend(units);
     let changes = own_files::changes(roots, &files).into_iter();
     let steps = changes.map(|(path, action)| FileStep {
         reason: match action {
@@ -47,6 +50,7 @@ fn purpose(path: &std::path::Path) -> &'static str {
     let ending = path.extension().and_then(|ending| ending.to_str());
     match ending {
         Some("network") => "it tells systemd-networkd which interfaces the agent configures",
+        _ if units::is_drop_in(path) => "it keeps a unit near a device (pin)",
         Some("conf") => "it tells NetworkManager which interfaces the agent configures",
         // A `.link` file.
         _ => "it tells udev the name that the interface is to have",

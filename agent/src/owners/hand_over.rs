@@ -11,6 +11,7 @@ use super::{
 };
 use crate::observe::Interface;
 use crate::roots::Roots;
+use crate::units;
 
 /// How long a manager that was told may take to let go.
 const LET_GO: Duration = Duration::from_secs(5);
@@ -21,15 +22,20 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// `is_doubtful`: one has an interface all the same, so that every file is looked at and
 /// the managers are told again.
 ///
-/// Gives back whether a manager that runs was told, so that the interfaces may be others than before,
+/// `units` are the files that keep systemd's units near devices: they are written with the others, and
+/// systemd reads them before this ends.
+///
+/// Gives back whether a network manager that runs was told, so that the interfaces may be others than before,
 /// and what went wrong, in sentences.
 pub async fn hand_over(
     roots: &Roots,
     ours: &[Ours],
+    units: Vec<DropIn>,
     interfaces: &[&Interface],
     is_doubtful: bool,
 ) -> (bool, Vec<String>) {
-    let files: Vec<DropIn> = drop_ins(ours);
+    let mut files: Vec<DropIn> = drop_ins(ours);
+    files.extend(units);
     let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
     let told = if is_doubtful {
@@ -71,10 +77,16 @@ pub async fn take_back(roots: &Roots, interfaces: &[Interface]) -> Vec<String> {
     troubles
 }
 
-/// Has the managers that run read their configuration again, where a file of it changed.
+/// Has systemd and the managers that run read their configuration again, where a file of it changed;
+/// true when a network manager was told.
 async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) -> bool {
+    if changed.iter().any(|path| units::is_drop_in(path)) && units::is_systemd_running(roots) {
+        troubles.extend(units::bring(roots, changed).await);
+        troubles.extend(units::reload().await.err());
+    }
     let has = |extension: &str| {
-        let mut ends = changed.iter().filter_map(|path| path.extension());
+        let network = changed.iter().filter(|path| !units::is_drop_in(path));
+        let mut ends = network.filter_map(|path| path.extension());
         ends.any(|end| end == extension)
     };
     let mut told = false;

@@ -12,7 +12,8 @@ use sha2::{Digest as _, Sha256};
 use super::DropIn;
 use crate::roots::Roots;
 use crate::small_file;
-use crate::state_directory::replace;
+use crate::state_directory::{put, replace};
+use crate::units;
 
 /// The list, below `/run`.
 const LIST: &str = "dra-guest/files.json";
@@ -66,7 +67,7 @@ impl OwnFiles {
 
     /// What is in the file's place: nothing, ours, or somebody else's.
     fn look(&self, roots: &Roots, path: &Path) -> Place {
-        match fs::read(roots.run.join(path)) {
+        match small_file::read(&roots.run.join(path)) {
             Ok(bytes) => {
                 let digest = digest(&bytes);
                 if self.has(path, &digest) {
@@ -157,7 +158,7 @@ pub(super) fn sync(roots: &Roots, wanted: &[DropIn], is_doubtful: bool) -> Synce
             Place::Ours(digest) if after.has(&file.path, &digest) => {}
             Place::Foreign => synced.refuse(roots, &file.path, None),
             Place::Free | Place::Ours(_) => {
-                let result = replace(&roots.run.join(&file.path), file.text.as_bytes());
+                let result = put(&roots.run.join(&file.path), file.text.as_bytes());
                 synced.note(roots, &file.path, result);
             }
         }
@@ -165,7 +166,9 @@ pub(super) fn sync(roots: &Roots, wanted: &[DropIn], is_doubtful: bool) -> Synce
     for path in known.0.keys().filter(|path| !after.0.contains_key(*path)) {
         synced.remove(roots, &during, path);
     }
-    if let Err(error) = after.store(roots) {
+    if after != during
+        && let Err(error) = after.store(roots)
+    {
         synced.errors.push(error);
     }
     synced
@@ -200,6 +203,12 @@ impl Synced {
             Place::Foreign => self.refuse(roots, path, None),
             Place::Ours(_) => {
                 let result = fs::remove_file(roots.run.join(path));
+                if result.is_ok() && units::is_drop_in(path) {
+                    // The unit's directory of drop-ins, unless others have some there.
+                    let _ = path
+                        .parent()
+                        .map(|unit| fs::remove_dir(roots.run.join(unit)));
+                }
                 self.note(roots, path, result);
             }
         }

@@ -42,7 +42,8 @@ pub(super) async fn manage(interface: &str, managed: bool) -> Result<(), String>
         .map_err(|why| format!("NetworkManager was not told {what} {interface}: {why}"))
 }
 
-async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
+/// Runs a program to its end, and says why that did not go well.
+pub(crate) async fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
     let named = |error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
         .args(arguments)

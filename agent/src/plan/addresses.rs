@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use device_attributes::InterfaceAddress;
 
-use super::Action;
 use super::draft::Draft;
+use super::{Action, leftovers};
 use crate::observe::{IPV6_LEAST_MTU, Ipv6};
 
 /// Why the interface can have no IPv6 address, with the MTU that it is to have.
@@ -25,7 +25,17 @@ pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
     }
 }
 
+/// Plans the removal of those that are wanted no more.
+pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
+    for address in draft.leaving.clone() {
+        draft.step(Action::RemoveAddress { address }, "", leftovers::ADDED);
+    }
+}
+
+/// Plans the addresses. What goes makes room: the first of an IPv4 network is its main one, and an IPv6
+/// address is there once, with whichever prefix length.
 pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
+    remove_addresses(draft);
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let wanted: Vec<&InterfaceAddress> = draft.addresses().collect();
@@ -81,8 +91,8 @@ fn obstacle(
 }
 
 fn with_other_prefix(address: InterfaceAddress, draft: &Draft<'_>) -> Option<InterfaceAddress> {
-    let mut addresses = draft.interface.addresses.iter();
-    addresses
+    draft
+        .staying()
         .find(|other| other.ip() == address.ip() && **other != address)
         .copied()
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use device_attributes::report::Reason;
 use device_attributes::{InterfaceAddress, MacAddress};
 
-use super::{Action, Problem, Step, Wanted};
+use super::{Action, Problem, Step, Wanted, leftovers};
 use crate::observe::{Interface, Observation};
 
 /// The steps and problems of one device.
@@ -25,6 +25,8 @@ pub(super) struct Draft<'a> {
     pub without_ipv6: Option<String>,
     /// The wanted addresses that it cannot have, since another device wants them too.
     pub shared_addresses: BTreeSet<IpAddr>,
+    /// The addresses that it has and is to lose.
+    pub leaving: BTreeSet<InterfaceAddress>,
     pub steps: Vec<Step>,
     pub problems: Vec<Problem>,
 }
@@ -47,6 +49,7 @@ impl<'a> Draft<'a> {
             given_mac: None,
             without_ipv6: None,
             shared_addresses: BTreeSet::new(),
+            leaving: leftovers::addresses_of(wanted, interface, observation),
             steps: Vec::new(),
             problems: Vec::new(),
         }
@@ -56,6 +59,12 @@ impl<'a> Draft<'a> {
     pub(super) fn addresses(&self) -> impl Iterator<Item = &'a InterfaceAddress> {
         let addresses = self.wanted.addresses.iter();
         addresses.filter(|address| !self.shared_addresses.contains(&address.ip()))
+    }
+
+    /// The addresses that it has and keeps.
+    pub(super) fn staying(&self) -> impl Iterator<Item = &'a InterfaceAddress> {
+        let addresses = self.interface.addresses.iter();
+        addresses.filter(|address| !self.leaving.contains(address))
     }
 
     /// A step for the interface itself; `key` is the policy's name of the wish.

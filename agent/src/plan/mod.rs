@@ -5,6 +5,7 @@ mod configuration;
 mod draft;
 mod given_macs;
 mod identity;
+mod leftovers;
 mod mtu;
 mod names;
 mod rename;
@@ -137,6 +138,11 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         configuration::configuration(draft, &names);
     }
     routing::routing(&mut drafts, observation, all_found);
+    let taken_back = if all_found {
+        leftovers::of_no_device(&drafts, observation)
+    } else {
+        Vec::new()
+    };
     for draft in drafts {
         let faults = draft.problems.into_iter();
         problems.extend(faults.map(|problem| (draft.device, problem)));
@@ -145,6 +151,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
             transactions.push(Transaction { steps });
         }
     }
+    transactions.extend(taken_back);
     for (place, problem) in problems {
         if let Some(device) = devices.get_mut(place) {
             device.problems.push(problem);

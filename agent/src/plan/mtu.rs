@@ -1,14 +1,17 @@
 //! The MTU of an interface, within its device's bounds and what is built on it.
 
-use super::Action;
 use super::draft::Draft;
+use super::{Action, leftovers};
 use crate::observe::{Interface, Observation};
 
 /// Plans the MTU, and gives the one that the interface has then.
 pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
     let interface = draft.interface;
     let from = interface.mtu;
-    let Some(to) = draft.wanted.mtu.filter(|mtu| *mtu != from) else {
+    let Some(wanted) = draft.wanted.mtu else {
+        return put_back(draft);
+    };
+    let Some(to) = Some(wanted).filter(|mtu| *mtu != from) else {
         return from;
     };
     let above: Vec<&Interface> = above(interface, draft.observation)
@@ -37,6 +40,36 @@ pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
     let reason = format!("its MTU is to be {to}");
     draft.step(Action::SetMtu { from, to }, "mtu", reason);
     to
+}
+
+/// Puts back what the agent set, of the interface and then of what is made on it. One that others have
+/// made something on with that MTU keeps it.
+fn put_back(draft: &mut Draft<'_>) -> u32 {
+    let (interface, observation) = (draft.interface, draft.observation);
+    let now = interface.mtu;
+    let uppers = above(interface, observation);
+    let to = leftovers::mtu_before(interface, observation).filter(|to| {
+        uppers.iter().all(|upper| upper.mtu <= *to)
+            && unfit(*to, interface).is_none()
+            && kept_by_controller(*to, draft).is_none()
+    });
+    if let Some(to) = to {
+        let action = Action::SetMtu { from: now, to };
+        draft.step(action, "", leftovers::was(to));
+    }
+    let after = to.unwrap_or(now);
+    for upper in uppers.into_iter().rev() {
+        let before = leftovers::mtu_before(upper, observation).filter(|to| *to <= after);
+        if let Some(to) = before {
+            let action = Action::SetMtu {
+                from: upper.mtu,
+                to,
+            };
+            let name = upper.name.clone();
+            draft.step_of(upper.index, name, action, "", leftovers::was(to));
+        }
+    }
+    after
 }
 
 /// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the

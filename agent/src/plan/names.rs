@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use device_attributes::InterfaceName;
 
 use super::draft::Draft;
-use super::{Action, Transaction, Wanted};
+use super::{Action, Transaction, Wanted, leftovers};
 use crate::observe::{Interface, Observation};
 use crate::policy::AlternativeName;
 
@@ -71,8 +71,17 @@ fn actions<'a>(
         .map(|step| &step.action)
 }
 
+/// Plans the removal of those that are wanted no more.
+pub(super) fn remove_alternative_names(draft: &mut Draft<'_>) {
+    for alternative in leftovers::alternative_names(draft) {
+        let action = Action::RemoveAlternativeName { alternative };
+        draft.step(action, "", leftovers::ADDED);
+    }
+}
+
 /// Plans the alternative names.
 pub(super) fn alternative_names(draft: &mut Draft<'_>, names: &Names<'_>) {
+    remove_alternative_names(draft);
     let mut seen = BTreeSet::new();
     for name in &draft.wanted.alternative_names {
         if !seen.insert(name) {

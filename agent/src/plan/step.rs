@@ -80,6 +80,11 @@ pub enum Action {
         /// The address.
         address: InterfaceAddress,
     },
+    /// One address less, which the agent added.
+    RemoveAddress {
+        /// The address.
+        address: InterfaceAddress,
+    },
     /// One more route.
     AddRoute {
         /// The route.
@@ -159,6 +164,7 @@ impl fmt::Display for Step {
             }
             Action::SetUp => write!(f, "set {name} up"),
             Action::AddAddress { address } => write!(f, "add {address} to {name}"),
+            Action::RemoveAddress { address } => write!(f, "remove {address} from {name}"),
             Action::AddRoute { route } => write!(f, "add to {name} the {route}"),
             Action::RemoveRoute { route } => write!(f, "remove from {name} the {route}"),
             Action::AddRule { rule } => write!(f, "add for {name} the {rule}"),

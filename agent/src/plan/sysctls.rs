@@ -1,17 +1,19 @@
 //! The sysctls of an interface that the policy asks for.
 
-use super::Action;
 use super::draft::Draft;
 use super::step::Sysctl;
+use super::{Action, leftovers};
 
 /// `net.ipv6.conf.default.accept_ra` as the kernel starts with it.
 const ACCEPT_RA: u32 = 1;
 
 pub(super) fn sysctls(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
-    if let Some(wanted) = draft.wanted.rp_filter {
-        rp_filter(draft, wanted.value().into());
+    match draft.wanted.rp_filter {
+        Some(wanted) => rp_filter(draft, wanted.value().into()),
+        None => put_back(draft, Sysctl::RpFilter, draft.interface.rp_filter),
     }
     let Some(to) = draft.wanted.accept_ra else {
+        put_back(draft, Sysctl::AcceptRa, draft.interface.accept_ra);
         return;
     };
     let to = to.value().into();
@@ -38,6 +40,14 @@ fn rp_filter(draft: &mut Draft<'_>, to: u32) {
              the greater of both"
         )),
         _ => set(draft, Sysctl::RpFilter, from, to, "rp-filter"),
+    }
+}
+
+fn put_back(draft: &mut Draft<'_>, sysctl: Sysctl, now: Option<u32>) {
+    let Some(from) = now else { return };
+    if let Some(to) = leftovers::sysctl_before(draft, sysctl, from) {
+        let action = Action::SetSysctl { sysctl, from, to };
+        draft.step(action, "", leftovers::was(to));
     }
 }
 

@@ -9,7 +9,7 @@ use device_attributes::{
 use crate::netlink::Routes;
 use crate::observe::Asked;
 use crate::policy::{
-    AlternativeName, Coexistence, Policy, ReversePathFilter, Route, RouterAnnouncements,
+    AlternativeName, Coexistence, PinTarget, Policy, ReversePathFilter, Route, RouterAnnouncements,
     RoutingRule, Rule,
 };
 
@@ -49,6 +49,8 @@ pub struct Wanted {
     pub rp_filter: Option<ReversePathFilter>,
     /// `net.ipv6.conf.NAME.accept_ra`.
     pub accept_ra: Option<RouterAnnouncements>,
+    /// Who works with it, and is to run near it.
+    pub pin: Vec<PinTarget>,
     /// Where each wish stands, by the policy's name of it.
     pub sources: BTreeMap<&'static str, String>,
 }
@@ -102,6 +104,7 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
         source_routing: rule.source_routing.unwrap_or_default(),
         rp_filter: rule.rp_filter,
         accept_ra: rule.accept_ra,
+        pin: rule.pin.unwrap_or_default(),
         identity,
     }
 }

@@ -110,7 +110,7 @@ fn is_reached(gateway: IpAddr, draft: &Draft<'_>) -> bool {
     if matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
         return true;
     }
-    let mut addresses = draft.addresses().chain(&draft.interface.addresses);
+    let mut addresses = draft.addresses().chain(draft.staying());
     addresses.any(|address| {
         let link = Prefix::around(address.ip(), address.prefix());
         link.is_some_and(|link| link.contains(gateway))
@@ -159,7 +159,7 @@ fn connected_routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
 fn own_addresses(draft: &Draft<'_>) -> BTreeSet<(IpAddr, u8)> {
     let wanted = draft.addresses();
     wanted
-        .chain(&draft.interface.addresses)
+        .chain(draft.staying())
         .filter(|address| match address.ip() {
             IpAddr::V4(ip) => !ip.is_link_local(),
             IpAddr::V6(ip) => draft.without_ipv6.is_none() && !Ipv6Addr::is_unicast_link_local(&ip),

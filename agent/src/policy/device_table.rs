@@ -8,6 +8,7 @@ use wildmatch::WildMatch;
 use super::alternative_name::AlternativeName;
 use super::coexistence::Coexistence;
 use super::error::Place;
+use super::pinning::{self, Interrupts, PinTarget, Queues};
 use super::reader::{Reader, Table, Value};
 use super::route::Route;
 use super::routing_rule::RoutingRule;
@@ -49,6 +50,18 @@ pub struct Rule {
     pub rp_filter: Option<ReversePathFilter>,
     /// Whether routers' announcements configure it.
     pub accept_ra: Option<RouterAnnouncements>,
+    /// Which CPUs serve its interrupts.
+    pub irq: Option<Interrupts>,
+    /// How many queues it has.
+    pub queues: Option<Queues>,
+    /// Whether its transmit queues are those of the CPUs near it.
+    pub xps: Option<bool>,
+    /// Whether what it receives is handed to the CPUs near it.
+    pub rps: Option<bool>,
+    /// How many flows each receive queue follows to the CPU that reads them.
+    pub rfs: Option<u32>,
+    /// Who works with it, and is to run near it.
+    pub pin: Option<Vec<PinTarget>>,
     /// The place of each key that is there, by its name in the file.
     pub places: BTreeMap<&'static str, Place>,
 }
@@ -86,6 +99,12 @@ impl Rule {
             source_routing,
             rp_filter,
             accept_ra,
+            irq,
+            queues,
+            xps,
+            rps,
+            rfs,
+            pin,
             places,
         } = later;
         lay(&mut self.manage, manage.as_ref());
@@ -101,6 +120,12 @@ impl Rule {
         lay(&mut self.source_routing, source_routing.as_ref());
         lay(&mut self.rp_filter, rp_filter.as_ref());
         lay(&mut self.accept_ra, accept_ra.as_ref());
+        lay(&mut self.irq, irq.as_ref());
+        lay(&mut self.queues, queues.as_ref());
+        lay(&mut self.xps, xps.as_ref());
+        lay(&mut self.rps, rps.as_ref());
+        lay(&mut self.rfs, rfs.as_ref());
+        lay(&mut self.pin, pin.as_ref());
         let places = places.iter().map(|(key, place)| (*key, place.clone()));
         self.places.extend(places);
     }
@@ -124,17 +149,14 @@ impl Rule {
             source_routing: table.key("source-routing", boolean),
             rp_filter: table.key("rp-filter", ReversePathFilter::read),
             accept_ra: table.key("accept-ra", RouterAnnouncements::read),
+            irq: table.key("irq", Interrupts::read),
+            queues: table.key("queues", Queues::read),
+            xps: table.key("xps", boolean),
+            rps: table.key("rps", boolean),
+            rfs: table.key("rfs", pinning::flows),
+            pin: table.key("pin", pinning::pins),
             places: BTreeMap::new(),
         };
-        for key in ["pin", "irq"] {
-            if table.key(key, |_, _| Some(())).is_some() {
-                let message = format!(
-                    "`{key}`: this version of the agent does not pin to NUMA nodes yet: leave the \
-                     key out"
-                );
-                table.mistake_at(key, message);
-            }
-        }
         let places = KEYS
             .iter()
             .filter_map(|key| Some((*key, table.place(key)?)));
@@ -144,7 +166,7 @@ impl Rule {
 }
 
 /// The keys that say something of a device.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 19] = [
     "manage",
     "required",
     "coexist",
@@ -158,6 +180,12 @@ const KEYS: [&str; 13] = [
     "source-routing",
     "rp-filter",
     "accept-ra",
+    "irq",
+    "queues",
+    "xps",
+    "rps",
+    "rfs",
+    "pin",
 ];
 
 /// A `[[device]]` table.

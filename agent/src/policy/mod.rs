@@ -18,6 +18,8 @@ mod alternative_name;
 mod coexistence;
 mod device_table;
 mod error;
+mod nodes;
+mod pinning;
 mod prefix;
 mod reader;
 mod route;
@@ -37,6 +39,8 @@ pub use coexistence::Coexistence;
 use device_table::DeviceTable;
 pub use device_table::Rule;
 pub use error::{Mistake, Mistakes, Place, PolicyError};
+pub use nodes::HostNodes;
+pub use pinning::{Interrupts, PinTarget, Queues, UnitName};
 pub use prefix::{Family, Prefix, PrefixError};
 use reader::Reader;
 pub use route::{MAIN_TABLE, Route, RouteKind};
@@ -52,6 +56,7 @@ const DROP_INS: &str = "dra-guest/agent.d";
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     devices: Vec<DeviceTable>,
+    host_nodes: HostNodes,
 }
 
 impl Policy {
@@ -67,7 +72,7 @@ impl Policy {
             Err(error) => return Err(error),
         }
         for path in drop_ins(&etc.join(DROP_INS))? {
-            policy.devices.extend(Self::read_file(&path)?.devices);
+            policy.lay_over(Self::read_file(&path)?);
         }
         Ok(policy)
     }
@@ -88,8 +93,21 @@ impl Policy {
     /// # Errors
     /// With every mistake in it, each with its place.
     pub fn parse(file: &str, text: &str) -> Result<Self, PolicyError> {
-        let devices = Reader::read(file, text, DeviceTable::read_all)?;
-        Ok(Self { devices })
+        Ok(Reader::read(file, text, |table| Self {
+            devices: DeviceTable::read_all(table),
+            host_nodes: nodes::read(table),
+        })?)
+    }
+
+    /// Lays a later file over this one.
+    fn lay_over(&mut self, later: Self) {
+        self.devices.extend(later.devices);
+        self.host_nodes.extend(later.host_nodes);
+    }
+
+    /// Which nodes of the guest the host's nodes are.
+    pub fn host_nodes(&self) -> &HostNodes {
+        &self.host_nodes
     }
 
     /// The number of `[[device]]` tables.

@@ -148,3 +148,38 @@ fn a_default_route_has_the_family_of_its_gateway() {
         assert_eq!(routes.unwrap()[0].to.to_string(), to, "{keys}");
     }
 }
+
+#[test]
+fn what_is_brought_near_a_device_is_said_key_by_key() {
+    let rule = rule(
+        "[[device]]\nirq = \"node\"\nqueues = 4\nxps = true\nrps = false\nrfs = 4096\n\
+         pin = [\"unit:db.service\", \"unit:web@1.service\", \"unit:db.service\"]\n\
+         [[device]]\nirq = \"spread\"\nqueues = \"node\"\n",
+    );
+    assert_eq!(rule.irq, Some(Interrupts::Spread));
+    assert_eq!(rule.queues, Some(Queues::Node));
+    assert_eq!(
+        (rule.xps, rule.rps, rule.rfs),
+        (Some(true), Some(false), Some(4096))
+    );
+    let units: Vec<String> = rule.pin.unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(units, ["unit:db.service", "unit:web@1.service"]);
+    assert_eq!(rule.places["irq"].to_string(), "agent.toml:9:1");
+    let one = tests::rule("[[device]]\npin = \"unit:net.slice\"\n")
+        .pin
+        .unwrap();
+    assert!(matches!(&one[..], [PinTarget::Unit(name)] if name.is_slice()));
+}
+
+#[test]
+fn the_hosts_nodes_are_mapped_file_by_file() {
+    let parse = |text| Policy::parse("f", text).unwrap();
+    let mut policy = parse("[numa]\nhost-to-guest = {0 = 1, 1 = [2, 3], 7 = 0}\n");
+    policy.lay_over(parse("[numa]\nhost-to-guest = {1 = 0}\n"));
+    policy.lay_over(parse("[[device]]\n"));
+    let nodes = policy.host_nodes().iter();
+    let nodes: Vec<String> = nodes
+        .map(|(host, guest)| format!("{host}={guest}"))
+        .collect();
+    assert_eq!(nodes, ["0=1", "1=0", "7=0"]);
+}

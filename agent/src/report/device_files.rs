@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
@@ -12,6 +13,8 @@ use device_attributes::{DeviceIdentity, Name};
 use sha2::{Digest, Sha256};
 
 use super::DeviceStatus;
+use crate::numa::Bounds;
+use crate::numa::cpu_list::{Kind, List};
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -30,17 +33,34 @@ pub(super) struct Unwritten {
 /// Writes the files of these devices, each whole, and removes those of others.
 pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwritten> {
     let directory = state_directory::path(roots).join(DIRECTORY);
+    // In a new one nothing need be looked for.
+    let is_new = !devices.is_empty() && fs::create_dir(&directory).is_ok();
+    if is_new && let Err(error) = fs::set_permissions(&directory, Permissions::from_mode(0o755)) {
+        let path = directory;
+        return Err(Unwritten { path, error });
+    }
+    let put = if is_new {
+        state_directory::put
+    } else {
+        state_directory::replace
+    };
     let mut present = BTreeSet::new();
     for (stem, device) in stems(devices).into_iter().zip(devices) {
         // Every map of a report has string keys, and memory takes all bytes.
         let mut json = serde_json::to_vec_pretty(device).unwrap_or_default();
         json.push(b'\n');
-        for (ending, bytes) in [("json", json), ("env", env(&device.report).into_bytes())] {
+        for (ending, bytes) in [
+            ("json", json),
+            ("env", env(&device.report, &device.bounds).into_bytes()),
+        ] {
             let name = format!("{stem}.{ending}");
             let path = directory.join(&name);
-            state_directory::replace(&path, &bytes).map_err(|error| Unwritten { path, error })?;
+            put(&path, &bytes).map_err(|error| Unwritten { path, error })?;
             present.insert(name);
         }
+    }
+    if is_new {
+        return Ok(());
     }
     remove_others(&directory, &present).map_err(|error| Unwritten {
         path: directory,
@@ -137,9 +157,9 @@ fn fitting(stem: &str) -> String {
     text
 }
 
-/// What was observed of a device, as assignments that a shell and systemd's `EnvironmentFile=` read.
-/// What is not known is absent.
-pub fn env(device: &DeviceReport) -> String {
+/// What was observed of a device and what is near it, as assignments that a shell and systemd's
+/// `EnvironmentFile=` read. What is not known is absent, and so is a bound where all is near.
+pub fn env(device: &DeviceReport, bounds: &Bounds) -> String {
     let identity = &device.identity;
     let claim = identity.claim.as_ref();
     let name = |name: Option<&Name>| name.map(ToString::to_string);
@@ -168,6 +188,9 @@ pub fn env(device: &DeviceReport) -> String {
             device.guest_pci_address.map(|pci| pci.to_string()),
         ),
         ("NUMA_NODE", device.numa_node.map(|node| node.to_string())),
+        ("CPUS", some(&bounds.cpus)),
+        ("ISOLATED_CPUS", some(&bounds.isolated)),
+        ("MEMS", some(&bounds.memory)),
     ];
     let mut text = String::new();
     for (key, value) in variables {
@@ -178,11 +201,15 @@ pub fn env(device: &DeviceReport) -> String {
     text
 }
 
+fn some<K: Kind>(list: &List<K>) -> Option<String> {
+    (!list.is_empty()).then(|| list.to_string())
+}
+
 /// A value in single quotes, in which a shell and systemd take every character as it is.
 fn quoted(value: &str) -> String {
     // An interface's name may have a quote in it, and control characters, which no script expects.
     let value: String = value.chars().filter(|c| !c.is_control()).collect();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+-".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+,-".contains(c);
     if !value.is_empty() && value.chars().all(plain) {
         value
     } else {

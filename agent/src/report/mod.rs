@@ -1,5 +1,6 @@
 //! Reports: the status file in the guest, and the lines to the node's relay.
 
+mod choice;
 mod conversation;
 pub mod device_files;
 mod device_status;
@@ -7,5 +8,6 @@ mod lines;
 pub mod relay;
 pub mod status;
 
-pub use device_status::DeviceStatus;
+pub use choice::ChoiceError;
+pub use device_status::{DeviceStatus, LocalityStatus};
 pub use status::Status;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,7 @@ pub enum StatusError {
         /// The file.
         path: PathBuf,
         /// The operating system's answer.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// It is there and cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
@@ -59,7 +60,7 @@ pub enum StatusError {
         /// The file.
         path: PathBuf,
         /// The operating system's answer.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// It is not what an agent writes.
     #[error("{}: {error}: it was not written by this agent", .path.display())]
@@ -130,7 +131,7 @@ impl Status {
             return Ok(());
         }
         let devices = device_files::write(roots, &self.devices);
-        let written = state_directory::replace(&path, &bytes).map_err(|error| Unwritten {
+        let written = state_directory::put(&path, &bytes).map_err(|error| Unwritten {
             path: path.clone(),
             error,
         });
@@ -165,15 +166,23 @@ impl Status {
     /// When it is there and cannot be read or understood.
     pub fn read(roots: &Roots) -> Result<Option<Self>, StatusError> {
         let path = Self::path(roots);
-        let bytes = match fs::read(&path) {
+        let bytes = match read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StatusError::Read { path, error }),
         };
         match serde_json::from_slice(&bytes) {
             Ok(status) => Ok(Some(status)),
             Err(error) => Err(StatusError::Invalid { path, error }),
         }
+    }
+}
+
+/// With few system calls; a status of a thousand devices is larger than a small file.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    match small_file::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => fs::read(path),
+        other => other,
     }
 }
 

@@ -10,9 +10,11 @@
 mod adversity;
 mod commands;
 mod guest;
+mod killed;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod no_longer_wanted;
 mod planning;
 mod revert;
 mod routing;

@@ -1,6 +1,9 @@
 //! What the status shows: what is there, whoever made it, and never what was asked for.
 
-use crate::namespace::{in_namespace, ip};
+use serde_json::json;
+
+use crate::guest::{Guest, device, wait_for};
+use crate::namespace::{in_namespace, ip, veth};
 use crate::wish::{apply, guest, linked};
 
 // dranet `pkg/driver/hostdevice.go` (case 111).
@@ -57,14 +60,37 @@ fn the_status_shows_the_routes_rules_and_mtu_that_are_there() {
             "{shown}"
         );
 
-        // What has gone since is not shown, whatever was asked for.
+        // What has gone since is not shown, whatever was asked for; the MTU is that of before.
         guest.policy("");
         apply(&guest);
         let status = guest.status().unwrap();
         let device = &status["devices"][0];
-        assert_eq!(device["mtu"], 1400, "{device}");
+        assert_eq!(device["mtu"], 1500, "{device}");
         for key in ["routes", "rules"] {
             assert_eq!(device.get(key), None, "{device}");
+        }
+    });
+}
+
+/// The kernel's own link-local address comes after the first report, and would be a report more.
+#[test]
+fn a_link_local_address_is_told_where_it_is_asked_for() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        veth("eth0", 1);
+        ip("link set eth0-peer up");
+        for addresses in [&["192.0.2.5/24"][..], &["fe80::7/64", "192.0.2.5/24"]] {
+            guest.document(&json!([device(1, "net1", addresses)]));
+            apply(&guest);
+            wait_for("the kernel's own address", || {
+                ip("address show dev net1").contains("fe80::ff:fe00:101/64")
+            });
+            apply(&guest);
+            let status = guest.status().unwrap();
+            let told = status["devices"][0]["addresses"].as_array().unwrap();
+            let mut told: Vec<&str> = told.iter().map(|it| it.as_str().unwrap()).collect();
+            told.sort_unstable_by_key(|address| !address.contains(':'));
+            assert_eq!(told, addresses);
         }
     });
 }

@@ -17,7 +17,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use super::error::Error;
 use super::rootfs::{OpenError, Rootfs, place_of};
 use crate::absolute_path::AbsolutePath;
-use crate::cli::{HookOptions, OnError};
+use crate::hook_options::{HookOptions, OnError};
 
 /// Where upstream mounts metadata files in the container: since Kubernetes 1.36, and in drivers
 /// built on drafts of KEP-5304.

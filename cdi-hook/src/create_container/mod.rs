@@ -27,7 +27,7 @@ use self::replace::Replaced;
 use self::rootfs::Rootfs;
 use self::state::State;
 use self::vm_mount::VmMount;
-use crate::cli::{HookOptions, OnError};
+use crate::hook_options::{HookOptions, OnError};
 
 /// The most address space that the hook takes: many times what the largest allowed input needs,
 /// and little enough that no input can press on the node.

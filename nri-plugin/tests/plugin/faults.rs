@@ -182,3 +182,18 @@ fn it_ends_in_order_when_it_is_asked() {
     let status = node.program.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(0), None));
 }
+
+#[test]
+fn what_the_hook_would_not_take_is_told_at_once() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dra-guest-nri"))
+        .args(["--export", "two words"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let words = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        words.starts_with("dra-guest-nri: the options for the hook: "),
+        "{words}"
+    );
+    assert!(words.contains("two words"), "{words}");
+}

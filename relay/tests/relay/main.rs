@@ -12,6 +12,7 @@
 mod agents_words;
 mod claims_directory;
 mod doctor;
+mod guest;
 mod guest_reports;
 mod hostile_guests;
 mod monitor;

@@ -41,6 +41,8 @@ pub struct ManyNicsFigures {
     pub floor_with_looks: Duration,
     /// `apply`.
     pub apply: Duration,
+    /// The system calls of that.
+    pub calls: SystemCalls,
     /// `apply` where nothing is to do.
     pub second_apply: Duration,
     /// The system calls of that.
@@ -142,6 +144,8 @@ impl ManyNics {
             "a second apply changed a link"
         );
         self.reset()?;
+        let calls = count(&apply, &self.directory)?;
+        self.reset()?;
         let memory = memory_of_run(&self.command("run"), &self.directory.join("run"))?;
         self.check()?;
         self.remove()?;
@@ -152,6 +156,7 @@ impl ManyNics {
             floor: floor_time,
             floor_with_looks,
             apply: apply_time,
+            calls,
             second_apply,
             second_calls,
             plan,

@@ -1,5 +1,5 @@
-//! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay` and
-//! `bench nri` measure one of them alone.
+//! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
+//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -18,10 +18,15 @@ fn main() -> ExitCode {
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "nri" => bench_nri(),
+        Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
+        Some(part) if part == "nics-within" => std::env::args_os()
+            .nth(2)
+            .context("no directory")
+            .and_then(|directory| bench_nics(Path::new(&directory))),
         Some(directory) => bench(Path::new(&directory)),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
         None => {
-            enter_namespaces().and_then(|is_done| Ok(is_done && bench_nri()? && bench_relay()?))
+            enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_nri()? && bench_relay()?))
         }
     };
     match outcome {
@@ -36,7 +41,7 @@ fn main() -> ExitCode {
 
 /// Starts itself again where mounts and network interfaces are its own, and removes its directory
 /// when these are gone.
-fn enter_namespaces() -> Result<bool> {
+fn enter_namespaces(part: &[&str]) -> Result<bool> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-bench-")
         .tempdir_in("/tmp")?;
@@ -45,6 +50,7 @@ fn enter_namespaces() -> Result<bool> {
         .arg("mount -t sysfs sysfs /sys && exec \"$@\"")
         .arg("sh")
         .arg(std::env::current_exe()?)
+        .args(part)
         .arg(directory.path())
         .status()
         .context("unshare cannot be started")?;
@@ -56,8 +62,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
-    let few = ManyNics::new(directory, 8)?.measure(60)?;
-    let many = ManyNics::new(directory, 256)?.measure(6)?;
+    let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
     println!("Static release programs\n{sizes}");
@@ -87,6 +92,22 @@ fn bench(directory: &Path) -> Result<bool> {
 
 fn bench_nri() -> Result<bool> {
     println!("{}", measure_nri()?);
+    Ok(true)
+}
+
+fn few_and_many(directory: &Path) -> Result<(ManyNicsFigures, ManyNicsFigures)> {
+    let few = ManyNics::new(directory, 8)?.measure(60)?;
+    let many = ManyNics::new(directory, 256)?.measure(6)?;
+    Ok((few, many))
+}
+
+fn bench_nics(directory: &Path) -> Result<bool> {
+    let (few, many) = few_and_many(directory)?;
+    println!("{}", many_table(&few, &many));
+    println!(
+        "System calls: {} for eight NICs, {} again",
+        few.calls.total, few.second_calls.total
+    );
     Ok(true)
 }
 

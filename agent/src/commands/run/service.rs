@@ -10,6 +10,7 @@ use crate::commands::apply::tell_notes;
 use crate::commands::{connect, load_policy};
 use crate::concern::Concern;
 use crate::exit::Ended;
+use crate::log;
 use crate::memory::Memory;
 use crate::netlink::{Change, Netlink};
 use crate::pipeline;
@@ -222,13 +223,15 @@ impl Service<'_> {
         let Some(status) = &self.told else { return };
         let text = status.to_string();
         let is_trouble = !status.ready && status.document_digest.is_some();
-        for line in text.lines() {
-            if is_trouble {
-                tracing::warn!("{line}");
-            } else {
-                tracing::info!("{line}");
+        log::together(|| {
+            for line in text.lines() {
+                if is_trouble {
+                    tracing::warn!("{line}");
+                } else {
+                    tracing::info!("{line}");
+                }
             }
-        }
+        });
         let first_line = text.lines().next().unwrap_or_default();
         // Ready means that the first pass is over: a device that is late must not hold up the boot.
         notify(&[NotifyState::Ready, NotifyState::Status(first_line)]);

@@ -72,8 +72,10 @@ pub(super) fn back(
             route_back(first, route, name, observation).map_or(Back::Already, Back::Undo)
         }
         Action::AddRule { rule } => undo_where(observation.rules.contains(rule)),
-        // A route or rule of the agent's own was no part of what was before it.
-        Action::RemoveRoute { .. } | Action::RemoveRule { .. } => Back::Already,
+        // An address, route or rule of the agent's own was no part of what was before it.
+        Action::RemoveAddress { .. } | Action::RemoveRoute { .. } | Action::RemoveRule { .. } => {
+            Back::Already
+        }
     }
 }
 

@@ -37,12 +37,9 @@ pub(super) fn in_use(
         })
         .collect();
     // The kernel makes one of its own of this range for every interface that is up.
-    let is_link_local = |address: &&InterfaceAddress| match address.ip() {
-        std::net::IpAddr::V6(ip) => ip.is_unicast_link_local(),
-        std::net::IpAddr::V4(_) => false,
-    };
     let addresses = interface.addresses.iter();
-    let others = addresses.filter(|address| !own.contains(address) && !is_link_local(address));
+    let others =
+        addresses.filter(|address| !own.contains(address) && !address.is_ipv6_link_local());
     let others = listing(others);
     (!others.is_empty()).then(|| format!("it has {others} of others"))
 }

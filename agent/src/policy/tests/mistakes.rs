@@ -50,9 +50,31 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("alternative-names = [\"a b\"]", "2:22", "spaces"),
     (
         "pin = true",
-        "2:1",
-        "`pin`: this version of the agent does not pin",
+        "2:7",
+        "expected a string like \"unit:NAME.service\"",
     ),
+    (
+        "pin = \"nginx.service\"",
+        "2:7",
+        "write \"unit:NAME.service\"",
+    ),
+    ("pin = [\"unit:db.mount\"]", "2:8", "is no unit"),
+    ("pin = \"unit:../x.service\"", "2:7", "is no unit"),
+    ("irq = \"numa\"", "2:7", "\"spread\", \"node\" or \"leave\""),
+    ("irq = true", "2:7", "expected a string"),
+    (
+        "queues = \"all\"",
+        "2:10",
+        "\"node\", \"leave\" or a number",
+    ),
+    (
+        "queues = 0",
+        "2:10",
+        "a number of queues of 0 is not within",
+    ),
+    ("xps = 1", "2:7", "expected true or false"),
+    ("rfs = 1000", "2:7", "1024 is the next"),
+    ("rfs = 2097152", "2:7", "is not within"),
     ("rp-filter = 2", "2:13", "expected a string"),
     (
         "rp-filter = \"lose\"",
@@ -180,4 +202,36 @@ fn all_mistakes_are_told_in_their_order() {
             "agent.toml:6:7"
         ]
     );
+}
+
+#[test]
+fn the_numa_table_is_checked() {
+    for (text, words) in [
+        (
+            "[numa]\nhost-to-gest = {}",
+            "f:2:1: unknown key `host-to-gest`: did you mean `host-to-guest`?",
+        ),
+        ("numa = 1", "f:1:8: expected a table"),
+        (
+            "[numa]\nhost-to-guest = [1]",
+            "expected a table like {0 = 0, 1 = 1}",
+        ),
+        (
+            "[numa]\nhost-to-guest = {x = 1}",
+            "f:2:18: `x` is no NUMA node of the host",
+        ),
+        (
+            "[numa]\nhost-to-guest = {-1 = 1}",
+            "`-1` is no NUMA node of the host",
+        ),
+        (
+            "[numa]\nhost-to-guest = {0 = 1024}",
+            "a NUMA node of 1024 is not within 0 to 1023",
+        ),
+        ("[numa]\nhost-to-guest = {0 = []}", "a list without a node"),
+        ("[numa]\nhost-to-guest = {0 = [0, -1]}", "a NUMA node of -1"),
+    ] {
+        let told = Policy::parse("f", text).unwrap_err().to_string();
+        assert!(told.contains(words), "{text}: {told}");
+    }
 }

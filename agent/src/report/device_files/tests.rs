@@ -94,7 +94,7 @@ fn what_is_not_known_is_absent() {
     device.interface_name = None;
     device.addresses.clear();
     device.numa_node = None;
-    let text = env(&device);
+    let text = env(&device, &Bounds::default());
     for key in ["INTERFACE", "ADDRESSES", "NUMA_NODE", "POD_CLAIM"] {
         assert!(!text.contains(key), "{text}");
     }
@@ -121,7 +121,7 @@ fn a_shell_reads_the_values_as_they_are_and_runs_none() {
     ] {
         let mut device = device("a", "vf", "d").report;
         device.interface_name = Some(name.to_owned());
-        fs::write(&file, env(&device)).unwrap();
+        fs::write(&file, env(&device, &Bounds::default())).unwrap();
         let script = ". ./env; printf '%s|%s|%s' \"$DRA_GUEST_INTERFACE\" \"$DRA_GUEST_ADDRESSES\" \
                       \"$DRA_GUEST_NUMA_NODE\"";
         let output = Command::new("sh")
@@ -135,5 +135,10 @@ fn a_shell_reads_the_values_as_they_are_and_runs_none() {
     // No line can be forged.
     let mut device = device("a", "vf", "d").report;
     device.interface_name = Some("a\nDRA_GUEST_READY=false\u{1b}".to_owned());
-    assert_eq!(env(&device).matches("\nDRA_GUEST_READY=").count(), 1);
+    assert_eq!(
+        env(&device, &Bounds::default())
+            .matches("\nDRA_GUEST_READY=")
+            .count(),
+        1
+    );
 }

@@ -1,0 +1,73 @@
+//! `exec`: a command on a device's CPUs and memory, in this process' place.
+
+use std::convert::Infallible;
+use std::ffi::{CString, OsString};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStringExt as _;
+
+use nix::errno::Errno;
+use nix::unistd::execvp;
+
+use super::near;
+use crate::cli::Exec;
+use crate::exit::{Ended, Exit};
+use crate::kernel_calls::restore_sigpipe;
+use crate::numa::placement::place;
+use crate::roots::Roots;
+
+pub(super) fn exec(roots: &Roots, arguments: Exec) -> Result<Exit, Ended> {
+    let Exec {
+        device,
+        memory,
+        strict,
+        command,
+    } = arguments;
+    // Nothing but a status and sysfs is asked: each system call delays the command.
+    let status = near::status(roots)?;
+    let chosen = status.device(&device).map_err(Ended::usage)?;
+    let failed = |error: &dyn std::fmt::Display| Ended::failed(format!("{device}: {error}"));
+    let remarks = match near::near(chosen).map_err(|why| failed(&why))? {
+        near::Near::Nodes { nodes, cpus } => {
+            place(&roots.sys, &nodes, cpus.as_ref(), memory).map_err(|error| failed(&error))?
+        }
+        near::Near::Everywhere => Vec::new(),
+        near::Near::Unknown(why) => vec![format!("{why}: it runs on any CPU")],
+    };
+    if strict && !remarks.is_empty() {
+        return Err(failed(&remarks.join("; ")));
+    }
+    for remark in remarks {
+        // The command runs all the same, where nobody reads.
+        let _ = writeln!(std::io::stderr(), "dra-guest-agent: {device}: {remark}");
+    }
+    let Err(ended) = replace(command);
+    Err(ended)
+}
+
+/// Puts the command in this process' place.
+fn replace(command: Vec<OsString>) -> Result<Infallible, Ended> {
+    let words: Result<Vec<CString>, _> = command
+        .into_iter()
+        .map(|word| CString::new(word.into_vec()))
+        .collect();
+    // An argument that the kernel handed over has no NUL in it.
+    let words = words.map_err(Ended::usage)?;
+    let Some(program) = words.first() else {
+        return Err(Ended::usage("no command"));
+    };
+    restore_sigpipe();
+    let Err(errno) = execvp(program, &words);
+    let exit = match errno {
+        Errno::ENOENT => Exit::CommandNotFound,
+        _ => Exit::CommandCannotRun,
+    };
+    let program = program.to_string_lossy();
+    let why = match errno {
+        Errno::ENOEXEC => "it is no program, and no script that begins with #!".to_owned(),
+        errno => errno.desc().to_owned(),
+    };
+    Err(Ended {
+        exit,
+        message: format!("{program} cannot be run: {why}"),
+    })
+}

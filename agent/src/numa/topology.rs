@@ -1,0 +1,126 @@
+//! The guest's CPUs and NUMA nodes, as sysfs shows them. What cannot be read is not known: a kernel
+//! without NUMA has no nodes, and sysfs may be masked.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use device_attributes::NodeId;
+
+use super::cpu_list::{CpuList, Kind, List, NodeList};
+use crate::small_file;
+
+/// Below sysfs.
+const CPU: &str = "devices/system/cpu";
+const NODE: &str = "devices/system/node";
+
+/// One online node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Node {
+    /// Its CPUs that are online.
+    pub cpus: CpuList,
+    /// Whether it has memory.
+    pub has_memory: bool,
+}
+
+/// What the guest has, by `Documentation/ABI/stable/sysfs-devices-node` and
+/// `Documentation/admin-guide/cputopology.rst`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// The CPUs that run.
+    pub online: CpuList,
+    /// The CPUs that are there or may come, and do not run.
+    pub offline: CpuList,
+    /// The CPUs that the scheduler leaves alone: `isolcpus=`, and cpuset partitions on kernels that
+    /// count them here.
+    pub isolated: CpuList,
+    /// The CPUs without a tick while one task runs (`nohz_full=`).
+    pub without_tick: CpuList,
+    /// The online nodes. Empty on a kernel without NUMA.
+    pub nodes: BTreeMap<NodeId, Node>,
+}
+
+impl Topology {
+    /// Reads it from the sysfs at `sys`.
+    pub fn read(sys: &Path) -> Self {
+        let cpu = sys.join(CPU);
+        let node = sys.join(NODE);
+        let online = online_nodes(sys);
+        // Without the file (before Linux 3.8, `CONFIG_NUMA=n`) nothing says that one has none.
+        let has_memory: Option<NodeList> = read(&node.join("has_memory"));
+        let nodes = online.iter().map(|id| {
+            let has_memory = has_memory.as_ref().is_none_or(|nodes| nodes.contains(id));
+            let cpus = cpus_of_node(sys, id);
+            (id, Node { cpus, has_memory })
+        });
+        Self {
+            nodes: nodes.collect(),
+            online: list(&cpu.join("online")),
+            offline: list(&cpu.join("offline")),
+            isolated: isolated_cpus(sys),
+            without_tick: list(&cpu.join("nohz_full")),
+        }
+    }
+
+    /// Whether there is anything to be near to or far from: more than one node.
+    pub fn has_distance(&self) -> bool {
+        self.nodes.len() > 1
+    }
+
+    /// The online nodes.
+    pub fn online_nodes(&self) -> NodeList {
+        self.nodes.keys().copied().collect()
+    }
+
+    /// The online nodes that have memory.
+    pub fn nodes_with_memory(&self) -> NodeList {
+        let nodes = self.nodes.iter().filter(|(_, node)| node.has_memory);
+        nodes.map(|(id, _)| *id).collect()
+    }
+
+    /// The online CPUs of these nodes; of those that are not there, none.
+    pub fn cpus_of(&self, nodes: &NodeList) -> CpuList {
+        let nodes = nodes.iter().filter_map(|id| self.nodes.get(&id));
+        let all = nodes.fold(CpuList::new(), |all, node| all.union(&node.cpus));
+        // A CPU that went offline while the files were read.
+        if self.online.is_empty() {
+            all
+        } else {
+            all.intersection(&self.online)
+        }
+    }
+
+    /// The nodes that these CPUs are of.
+    pub fn nodes_of(&self, cpus: &CpuList) -> NodeList {
+        let near = |node: &Node| !node.cpus.intersection(cpus).is_empty();
+        let nodes = self.nodes.iter().filter(|(_, node)| near(node));
+        nodes.map(|(id, _)| *id).collect()
+    }
+}
+
+/// The nodes that are online; none on a kernel without NUMA.
+pub fn online_nodes(sys: &Path) -> NodeList {
+    list(&sys.join(NODE).join("online"))
+}
+
+/// The online CPUs of a node.
+pub fn cpus_of_node(sys: &Path, node: NodeId) -> CpuList {
+    list(&sys.join(NODE).join(format!("node{node}/cpulist")))
+}
+
+/// The CPUs that the scheduler leaves alone.
+pub fn isolated_cpus(sys: &Path) -> CpuList {
+    list(&sys.join(CPU).join("isolated"))
+}
+
+/// A list in a file. `nohz_full` is `(null)` on kernels where it was not asked for.
+fn read<K: Kind>(path: &Path) -> Option<List<K>> {
+    let bytes = small_file::read(path).ok()?;
+    std::str::from_utf8(&bytes).ok()?.parse().ok()
+}
+
+fn list<K: Kind>(path: &Path) -> List<K> {
+    read(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

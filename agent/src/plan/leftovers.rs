@@ -1,0 +1,146 @@
+//! What the agent made, by its journal, and nobody wants any more: it is taken away, and a value is put
+//! back to what it was. What others have changed since is theirs.
+//!
+//! A name stays: an interface always has one, and no other is better. So does a MAC address, by which
+//! the device is known, and that the interface is up.
+
+use std::collections::BTreeSet;
+
+use device_attributes::InterfaceAddress;
+
+use super::draft::Draft;
+use super::step::{Action, Sysctl, Transaction};
+use super::{Wanted, addresses, mtu, names, sysctls};
+use crate::journal::{Entry, Thing};
+use crate::observe::{Interface, Observation};
+
+/// Why something is removed.
+pub(super) const ADDED: &str = "the agent added it, and it is no longer wanted";
+
+/// Why a value is put back.
+pub(super) fn was(before: impl std::fmt::Display) -> String {
+    format!("it was {before} before the agent set it, and nothing is wanted of it any more")
+}
+
+/// The addresses that the agent added to an interface, which has them, and that are wanted no more.
+pub(super) fn addresses_of(
+    wanted: &Wanted,
+    interface: &Interface,
+    observation: &Observation,
+) -> BTreeSet<InterfaceAddress> {
+    let entries = observation.journal.of_interface(interface.index).iter();
+    let added = entries.filter_map(|entry| match &entry.first.action {
+        Action::AddAddress { address } => Some(*address),
+        _ => None,
+    });
+    added
+        .filter(|address| {
+            let has = interface.addresses.contains(address)
+                || interface.duplicate_addresses.contains(address);
+            has && !wanted.addresses.contains(address)
+        })
+        .collect()
+}
+
+/// The alternative names that the agent added.
+pub(super) fn alternative_names(draft: &Draft<'_>) -> Vec<String> {
+    let added = entries(draft).filter_map(|entry| match &entry.first.action {
+        Action::AddAlternativeName { alternative } => Some(alternative.clone()),
+        _ => None,
+    });
+    let wanted = draft.wanted;
+    let is_wanted = |name: &str| {
+        let mut names = wanted.alternative_names.iter();
+        names.any(|other| other.as_str() == name)
+            || wanted.name.as_ref().is_some_and(|own| own.as_str() == name)
+    };
+    added
+        .filter(|name| draft.interface.alternative_names.contains(name) && !is_wanted(name))
+        .collect()
+}
+
+/// The value that a sysctl had before the agent, where it still has the agent's.
+pub(super) fn sysctl_before(draft: &Draft<'_>, sysctl: Sysctl, now: u32) -> Option<u32> {
+    let entry = entry(draft, &Thing::Sysctl(draft.interface.index, sysctl))?;
+    match (&entry.first.action, &entry.last().action) {
+        (Action::SetSysctl { from: first, .. }, Action::SetSysctl { from, to, .. }) => {
+            before(*first, *from, *to, now)
+        }
+        _ => None,
+    }
+}
+
+/// The MTU that an interface had before the agent, where it still has the agent's.
+pub(super) fn mtu_before(interface: &Interface, observation: &Observation) -> Option<u32> {
+    let mut entries = observation.journal.of_interface(interface.index).iter();
+    let entry = entries.find(|entry| entry.thing == Thing::Mtu(interface.index))?;
+    match (&entry.first.action, &entry.last().action) {
+        (Action::SetMtu { from: first, .. }, Action::SetMtu { from, to }) => {
+            before(*first, *from, *to, interface.mtu)
+        }
+        _ => None,
+    }
+}
+
+/// The last step may not have been made.
+fn before(first: u32, from: u32, to: u32, now: u32) -> Option<u32> {
+    (now != first && (now == to || now == from)).then_some(first)
+}
+
+fn entries<'a>(draft: &Draft<'a>) -> impl Iterator<Item = &'a Entry> + use<'a> {
+    let journal = &draft.observation.journal;
+    journal.of_interface(draft.interface.index).iter()
+}
+
+fn entry<'a>(draft: &Draft<'a>, thing: &Thing) -> Option<&'a Entry> {
+    entries(draft).find(|entry| entry.thing == *thing)
+}
+
+/// Takes back what was made on interfaces that belong to no device any more. Each is a transaction of
+/// its own, of the first device by the interface's index.
+pub(super) fn of_no_device(drafts: &[Draft<'_>], observation: &Observation) -> Vec<Transaction> {
+    let Some(first) = drafts.iter().min_by_key(|draft| draft.interface.index) else {
+        return Vec::new();
+    };
+    let nothing = Wanted::default();
+    let changed = observation.journal.interfaces();
+    let changed: Vec<u32> = changed.collect();
+    let no_ones = changed.iter().copied().filter(|index| {
+        let devices = drafts.iter().map(|draft| draft.interface.index);
+        // What is made on another is taken back with that.
+        let others = changed.iter().copied().filter(|other| other != index);
+        let mut others = devices.chain(others);
+        !others.any(|other| is_on(*index, other, observation))
+    });
+    let transactions = no_ones.filter_map(|index| {
+        let interface = observation.interface(index)?;
+        let mut draft = Draft::new(
+            first.device,
+            &nothing,
+            interface,
+            observation,
+            &interface.name,
+        );
+        names::remove_alternative_names(&mut draft);
+        mtu::mtu(&mut draft);
+        sysctls::sysctls(&mut draft, None);
+        addresses::remove_addresses(&mut draft);
+        let steps = draft.steps;
+        (!steps.is_empty()).then_some(Transaction { steps })
+    });
+    transactions.collect()
+}
+
+/// Whether an interface is another, or is made on it: a VLAN's MTU goes with that of its device.
+fn is_on(index: u32, other: u32, observation: &Observation) -> bool {
+    let mut at = Some(index);
+    // Each has one that it is made on; a circle ends as well.
+    for _ in 0..=observation.interfaces.len() {
+        match at {
+            Some(at) if at == other => return true,
+            Some(now) => at = observation.interface(now).and_then(|it| it.lower),
+            None => return false,
+        }
+    }
+    false
+}

@@ -1,0 +1,136 @@
+//! Units that run while their drop-ins change.
+//!
+//! systemd reads a drop-in at `daemon-reload`, and bounds the unit by it when it starts; one that runs it
+//! bounds at once by `set-property` alone (seen with systemd 257: `EffectiveCPUs=` stays after a reload).
+//! That leaves files of its own, which are removed: what holds is the drop-in. A bound that is taken away
+//! stays on a unit that runs, unless another is set: all CPUs and nodes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::is_drop_in;
+use crate::numa::Topology;
+use crate::owners::run_program;
+use crate::roots::Roots;
+use crate::small_file;
+
+/// What bounds a unit at once (`systemd.resource-control(5)`).
+const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];
+
+/// Brings the units that run to what their drop-ins say, of those that were written or removed, below
+/// `/run`. Gives back what went wrong, in sentences.
+pub(crate) async fn bring(roots: &Roots, changed: &[PathBuf]) -> Vec<String> {
+    let mut troubles = Vec::new();
+    for path in changed.iter().filter(|path| is_drop_in(path)) {
+        let Some(unit) = unit_of(path) else { continue };
+        if is_active(unit).await {
+            troubles.extend(bring_one(roots, unit, path).await.err());
+        }
+    }
+    troubles
+}
+
+/// The unit that a drop-in is of; none where it is a template, which does not run itself.
+fn unit_of(drop_in: &Path) -> Option<&str> {
+    let directory = drop_in.parent()?.file_name()?.to_str()?;
+    let unit = directory.strip_suffix(".d")?;
+    (!unit.contains("@.")).then_some(unit)
+}
+
+async fn is_active(unit: &str) -> bool {
+    let arguments = ["is-active", "--quiet", "--", unit];
+    run_program(Path::new(super::SYSTEMCTL), &arguments)
+        .await
+        .is_ok()
+}
+
+async fn bring_one(roots: &Roots, unit: &str, drop_in: &Path) -> Result<(), String> {
+    let control = roots.run.join(format!("systemd/system.control/{unit}.d"));
+    let files = BOUNDS.map(|key| control.join(format!("50-{key}.conf")));
+    let lasting = roots.etc.join(format!("systemd/system.control/{unit}.d"));
+    if files.iter().any(|file| file.exists()) || lasting.exists() {
+        return Err(format!(
+            "{unit} runs, and has bounds by \"systemctl set-property\": they stay until it starts anew"
+        ));
+    }
+    let bounds = bounds(roots, drop_in);
+    let mut arguments = vec!["set-property", "--runtime", "--", unit];
+    arguments.extend(bounds.iter().map(String::as_str));
+    let result = run_program(Path::new(super::SYSTEMCTL), &arguments).await;
+    for file in files {
+        // Only those that were set are there.
+        let _ = fs::remove_file(file);
+    }
+    // Others may have some there.
+    let _ = fs::remove_dir(control);
+    result.map_err(|why| format!("{unit} runs, and stays where it is until it starts anew: {why}"))
+}
+
+/// What the drop-in says; all of the guest where there is none any more.
+fn bounds(roots: &Roots, drop_in: &Path) -> Vec<String> {
+    let topology = Topology::read(&roots.sys);
+    let all = [
+        topology.online.union(&topology.offline).to_string(),
+        topology.online_nodes().to_string(),
+    ];
+    let text = small_file::read(&roots.run.join(drop_in)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let said = |key: &str| {
+        let mut lines = text.lines().rev();
+        let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    let bounds = BOUNDS.iter().zip(all);
+    bounds
+        .map(|(key, all)| format!("{key}={}", said(key).unwrap_or(all)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_that_of_the_drop_in_or_all_that_the_guest_has() {
+        let directory = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            run: directory.path().join("run"),
+            sys: directory.path().join("sys"),
+            ..Roots::default()
+        };
+        for (path, text) in [
+            ("sys/devices/system/cpu/online", "0-2\n"),
+            ("sys/devices/system/cpu/offline", "3\n"),
+            ("sys/devices/system/node/online", "0-1\n"),
+            (
+                "run/systemd/system/a.service.d/90-dra-guest.conf",
+                "[Service]\nCPUAffinity=2-3\nAllowedCPUs=\nAllowedCPUs=2-3\n",
+            ),
+        ] {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let drop_in = Path::new("systemd/system/a.service.d/90-dra-guest.conf");
+        let said = bounds(&roots, drop_in);
+        assert_eq!(said, ["AllowedCPUs=2-3", "AllowedMemoryNodes=0-1"]);
+        let absent = Path::new("systemd/system/b.service.d/90-dra-guest.conf");
+        let said = bounds(&roots, absent);
+        assert_eq!(said, ["AllowedCPUs=0-3", "AllowedMemoryNodes=0-1"]);
+    }
+
+    #[test]
+    fn a_template_does_not_run() {
+        let unit = |name: &str| {
+            let path = format!("systemd/system/{name}.d/90-dra-guest.conf");
+            unit_of(Path::new(&path)).map(str::to_owned)
+        };
+        assert_eq!(unit("a.service").as_deref(), Some("a.service"));
+        assert_eq!(unit("a@b.service").as_deref(), Some("a@b.service"));
+        assert_eq!(unit("a@.service"), None);
+        assert_eq!(
+            unit_of(Path::new("systemd/network/00-dra-guest.network")),
+            None
+        );
+    }
+}

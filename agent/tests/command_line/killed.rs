@@ -1,0 +1,121 @@
+//! An agent that is killed anywhere: `revert` takes back what it did all the same.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::guest::{Guest, device};
+use crate::namespace::in_namespace;
+use crate::revert::{all_wanted_of_three, reverted, state, three_devices};
+
+/// Where it is killed: at every request to the kernel and every answer of it, at every write to the
+/// journal or another file, and when a file is put in its place.
+const CALLS: [&str; 4] = ["sendto", "recvfrom", "write", "rename"];
+
+/// The agent, killed by strace at the n-th system call of this name; whether it came so far.
+fn killed(guest: &Guest, command: &str, call: &str, number: usize) -> bool {
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-f", "-o", "/dev/null", "-e", &format!("trace={call}")])
+        .args(["-e", &format!("inject={call}:signal=KILL:when={number}")])
+        .args([env!("CARGO_BIN_EXE_dra-guest-agent"), command]);
+    let output = guest
+        .with_roots(strace)
+        .output()
+        .expect("run strace, of the package strace");
+    match output.status.code() {
+        Some(0) => false,
+        None => true,
+        Some(code) => panic!("{code}: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+#[test]
+fn an_agent_that_is_killed_anywhere_can_be_reverted() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        three_devices(&guest);
+        let before = state(&guest);
+        for call in CALLS {
+            let mut number = 1;
+            while killed(&guest, "apply", call, number) {
+                reverted(&guest);
+                assert_eq!(state(&guest), before, "{call} {number}");
+                number += 1;
+            }
+            assert!(number > 2, "{call}: killed {number} times");
+            reverted(&guest);
+            assert_eq!(state(&guest), before, "{call}");
+        }
+    });
+}
+
+#[test]
+fn a_revert_that_is_killed_anywhere_can_be_repeated() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        three_devices(&guest);
+        let before = state(&guest);
+        for call in CALLS {
+            let mut number = 1;
+            loop {
+                assert_eq!(guest.agent("apply").code, 0);
+                let was_killed = killed(&guest, "revert", call, number);
+                reverted(&guest);
+                assert_eq!(state(&guest), before, "{call} {number}");
+                if !was_killed {
+                    break;
+                }
+                number += 1;
+            }
+        }
+    });
+}
+
+// amazon-ec2-net-utils@26a67ce, amazon-ec2-net-utils@65fbb03 (case 47).
+#[test]
+fn an_apply_that_is_killed_anywhere_is_repeated_without_losing_the_first_state() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        three_devices(&guest);
+        let before = state(&guest);
+        let mut number = 1;
+        while killed(&guest, "apply", "sendto", number) {
+            assert_eq!(guest.agent("apply").code, 0);
+            reverted(&guest);
+            assert_eq!(state(&guest), before, "{number}");
+            number += 1;
+        }
+    });
+}
+
+/// In a second pass: names that change round, so that one is had for a moment that is neither the first
+/// pass's nor the second's.
+#[test]
+fn a_later_apply_that_is_killed_anywhere_is_taken_back_to_the_state_before_the_first() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        three_devices(&guest);
+        let before = state(&guest);
+        for call in ["sendto", "write"] {
+            let mut number = 1;
+            loop {
+                assert_eq!(guest.agent("apply").code, 0);
+                guest.document(&json!([
+                    device(1, "net3", &["192.0.2.8/24"]),
+                    device(2, "eth2", &["192.0.2.6/24"]),
+                    device(3, "eth1", &["192.0.2.7/24"])
+                ]));
+                let was_killed = killed(&guest, "apply", call, number);
+                reverted(&guest);
+                assert_eq!(state(&guest), before, "{call} {number}");
+                all_wanted_of_three(&guest);
+                if !was_killed {
+                    break;
+                }
+                number += 1;
+            }
+            assert!(number > 2, "{call}: killed {number} times");
+        }
+    });
+}

@@ -1,0 +1,156 @@
+//! The help texts.
+
+use std::fmt::Write as _;
+
+use super::error::usage_of;
+use super::{Command, CommandOption, Count, Program, Value, ValueKind};
+
+/// How much help says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// `-h`: a line each.
+    Short,
+    /// `--help`: all.
+    Full,
+}
+
+/// The columns of a help text; a terminal has 80 unless its user made it wider.
+const WIDTH: usize = 80;
+
+/// The help of the program.
+pub fn program_help(program: &Program, detail: Detail) -> String {
+    let mut text = format!(
+        "{}\n\nUsage: {} <COMMAND>\n\nCommands:\n",
+        program.about, program.name
+    );
+    let commands = program
+        .commands
+        .iter()
+        .map(|command| (command.name, command.about));
+    let rows: Vec<(&str, &str)> = commands
+        .chain([("help", "Print this, or the help of a command")])
+        .collect();
+    table(&mut text, &rows);
+    text.push_str("\nOptions:\n");
+    table(
+        &mut text,
+        &[
+            ("-h, --help", "Print help; of a command with COMMAND --help"),
+            ("-V, --version", "Print the version"),
+        ],
+    );
+    if detail == Detail::Full {
+        text.push_str("\nEnvironment:\n");
+        table(&mut text, program.environment);
+        exit_codes(&mut text, program);
+    }
+    text
+}
+
+/// The help of a command.
+pub fn command_help(program: &Program, command: &Command, detail: Detail) -> String {
+    let mut text = format!("{}\n", command.about);
+    if detail == Detail::Full {
+        for paragraph in command.description {
+            text.push('\n');
+            wrap(&mut text, paragraph, 0);
+        }
+    }
+    let _ = write!(text, "\nUsage: {} {}", program.name, command.name);
+    for option in command.options().filter(|option| option.is_required()) {
+        let _ = write!(text, " {}", usage_of(option));
+    }
+    if command.options().any(|option| !option.is_required()) {
+        text.push_str(" [OPTIONS]");
+    }
+    text.push('\n');
+    for section in command.sections {
+        let _ = writeln!(text, "\n{}:", section.heading);
+        for (index, option) in section.options.iter().enumerate() {
+            if detail == Detail::Full && index > 0 {
+                text.push('\n');
+            }
+            let _ = writeln!(text, "  {}", usage_of(option));
+            describe(&mut text, option, detail);
+        }
+    }
+    if detail == Detail::Full && !command.examples.is_empty() {
+        text.push_str("\nExamples:\n");
+        for (line, meaning) in command.examples {
+            let _ = writeln!(text, "  {line}");
+            wrap(&mut text, meaning, 10);
+        }
+    }
+    if detail == Detail::Full {
+        exit_codes(&mut text, program);
+    }
+    text
+}
+
+fn describe(text: &mut String, option: &CommandOption, detail: Detail) {
+    let mut about = option.about.to_owned();
+    if let Some(value) = &option.value {
+        about.push_str(&facts(value));
+    }
+    wrap(text, &about, 10);
+    if detail == Detail::Full && !option.description.is_empty() {
+        text.push('\n');
+        wrap(text, option.description, 10);
+    }
+}
+
+/// Default, choices and repetition of a value, in brackets.
+fn facts(value: &Value) -> String {
+    let mut facts = String::new();
+    if let ValueKind::OneOf(choices) = value.kind {
+        let _ = write!(facts, " [one of: {}]", choices.join(", "));
+    }
+    if let Some(default) = value.default {
+        let _ = write!(facts, " [default: {default}]");
+    }
+    if matches!(value.count, Count::Repeated | Count::List) {
+        facts.push_str(" [repeatable]");
+    }
+    facts
+}
+
+fn exit_codes(text: &mut String, program: &Program) {
+    text.push_str("\nExit codes:\n");
+    for exit in program.exit_codes {
+        let _ = writeln!(text, "  {}  {}", exit.code, exit.meaning);
+    }
+}
+
+/// Names and their meanings, in two columns.
+fn table(text: &mut String, rows: &[(&str, &str)]) {
+    let widest = rows.iter().map(|(name, _)| name.len()).max();
+    let indent = widest.unwrap_or_default() + 4;
+    for (name, meaning) in rows {
+        let start = text.len();
+        wrap(text, meaning, indent);
+        let name = format!("  {name}");
+        // The first line was indented with as many spaces.
+        text.replace_range(start..start + name.len(), &name);
+    }
+}
+
+/// Appends a paragraph, its lines indented and broken between words.
+fn wrap(text: &mut String, paragraph: &str, indent: usize) {
+    let mut column = 0;
+    for word in paragraph.split(' ') {
+        let length = word.chars().count();
+        if column == 0 || column + 1 + length > WIDTH {
+            if column > 0 {
+                text.push('\n');
+            }
+            text.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text.push('\n');
+}

@@ -1,0 +1,160 @@
+//! The command line as data: one definition, from which come parsing, help and what errors
+//! propose, and from which man pages and shell completions can be made.
+//!
+//! [`PROGRAM`] is the definition. It is plain data, so that a packaging tool can walk it, for example
+//! into a `clap::Command`; the hook itself, which starts for every container, carries no such
+//! library: half of its size and a third of its start would be the parser's.
+
+use std::process::ExitCode;
+
+mod definition;
+mod error;
+mod help;
+mod invocation;
+mod parse;
+
+pub use definition::{CREATE_CONTAINER, HOOK_SECTION, PROGRAM, SPEC, options};
+pub use error::UsageError;
+pub use help::{Detail, command_help, program_help};
+pub use invocation::Invocation;
+pub use parse::{Parsed, parse};
+
+/// A program: its name, and what it can be told to do.
+#[derive(Debug)]
+pub struct Program {
+    /// Its name, as the user types it.
+    pub name: &'static str,
+    /// Its version, as Cargo has it.
+    pub version: &'static str,
+    /// What it does: one line without a full stop.
+    pub about: &'static str,
+    /// What it can be told to do. The command is the first argument.
+    pub commands: &'static [&'static Command],
+    /// What its exit codes mean.
+    pub exit_codes: &'static [ExitMeaning],
+    /// The environment variables that it reads, each with its meaning.
+    pub environment: &'static [(&'static str, &'static str)],
+}
+
+/// What a program can be told to do. Commands take options and nothing else.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does: one line without a full stop.
+    pub about: &'static str,
+    /// More of it: paragraphs, each without line breaks.
+    pub description: &'static [&'static str],
+    /// Its options, under their headings.
+    pub sections: &'static [&'static Section],
+    /// Command lines worth showing, each with what it does.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Carries it out.
+    pub run: fn(&Invocation) -> Result<ExitCode, UsageError>,
+}
+
+/// Options under one heading.
+#[derive(Debug)]
+pub struct Section {
+    /// The heading, like `Options`.
+    pub heading: &'static str,
+    /// The options.
+    pub options: &'static [&'static CommandOption],
+}
+
+/// An option: `--name`, `--name VALUE` or `--name=VALUE`.
+#[derive(Debug)]
+pub struct CommandOption {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Its value; a switch has none.
+    pub value: Option<Value>,
+    /// What it does: one sentence without a full stop.
+    pub about: &'static str,
+    /// More of it, for `--help`; may be empty.
+    pub description: &'static str,
+}
+
+/// The value of an option.
+#[derive(Debug)]
+pub struct Value {
+    /// Its name in usage and help, like `DIR`.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: ValueKind,
+    /// How often it is given.
+    pub count: Count,
+    /// What holds where the option is not given.
+    pub default: Option<&'static str>,
+}
+
+/// What a value is: what a shell completes.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueKind {
+    /// A file of the node.
+    File,
+    /// A directory of the node.
+    Directory,
+    /// A text of no fixed set.
+    Text,
+    /// One of these.
+    OneOf(&'static [&'static str]),
+}
+
+/// How often an option may be given, and with how many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Once at most, with one value.
+    Once,
+    /// Once at least, with one value: the command does nothing without it.
+    Required,
+    /// Any number of times, with one value each.
+    Repeated,
+    /// Any number of times, with one or more values each.
+    List,
+}
+
+/// What an exit code means.
+#[derive(Debug)]
+pub struct ExitMeaning {
+    /// The code.
+    pub code: u8,
+    /// What it means, in a few words.
+    pub meaning: &'static str,
+}
+
+/// The exit code of wrong usage.
+pub const WRONG_USAGE: u8 = 2;
+
+impl Program {
+    /// The command of this name.
+    pub fn command(&self, name: &str) -> Option<&'static Command> {
+        self.commands
+            .iter()
+            .copied()
+            .find(|command| command.name == name)
+    }
+}
+
+impl Command {
+    /// All options, in the order of the help.
+    pub fn options(&self) -> impl Iterator<Item = &'static CommandOption> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.options.iter().copied())
+    }
+
+    /// The option of this name.
+    pub fn option(&self, name: &str) -> Option<&'static CommandOption> {
+        self.options().find(|option| option.name == name)
+    }
+}
+
+impl CommandOption {
+    /// Whether the command does nothing without it.
+    pub fn is_required(&self) -> bool {
+        self.value
+            .as_ref()
+            .is_some_and(|value| value.count == Count::Required)
+    }
+}

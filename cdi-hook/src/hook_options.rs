@@ -1,0 +1,128 @@
+//! The options of `create-container`, which a CDI spec or another asker passes on to the hook.
+
+use std::str::FromStr;
+
+use device_attributes::Name;
+
+use crate::absolute_path::AbsolutePath;
+use crate::command_line::{CommandOption, Invocation, UsageError, options};
+
+/// The options of `create-container`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookOptions {
+    /// Directory of the container to write into.
+    pub vm_mount: AbsolutePath,
+    /// Directories of the node with metadata files.
+    pub metadata_dir: Vec<AbsolutePath>,
+    /// Files of the node with attributes.
+    pub attributes: Vec<AbsolutePath>,
+    /// The attributes that may leave the node; all where there are none.
+    pub export: Vec<Name>,
+    /// What broken input means.
+    pub on_error: OnError,
+    /// File of the node that messages are appended to.
+    pub log: Option<AbsolutePath>,
+}
+
+/// What broken input, or any other failure, means for the container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// Exit 1: the runtime does not start the container.
+    Fail,
+    /// A message and exit 0: what is broken is left out, and the container starts.
+    Skip,
+}
+
+impl FromStr for OnError {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "fail" => Ok(Self::Fail),
+            "skip" => Ok(Self::Skip),
+            _ => Err("expected is fail or skip"),
+        }
+    }
+}
+
+impl HookOptions {
+    /// Reads them from any command that has them.
+    ///
+    /// # Errors
+    /// When a value is none of its type.
+    pub fn from_invocation(invocation: &Invocation) -> Result<Self, UsageError> {
+        Ok(Self {
+            vm_mount: invocation.required(&options::VM_MOUNT)?,
+            metadata_dir: invocation.values(&options::METADATA_DIR)?,
+            attributes: invocation.values(&options::ATTRIBUTES)?,
+            export: invocation.values(&options::EXPORT)?,
+            on_error: invocation.required(&options::ON_ERROR)?,
+            log: invocation.value(&options::LOG)?,
+        })
+    }
+
+    /// The arguments that give these options again; defaults are left out.
+    pub fn to_arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        // One argument each: a value is never taken for an option, nor an option for one more value.
+        let mut option = |option: &CommandOption, value: &str| {
+            let default = option.value.as_ref().and_then(|value| value.default);
+            if default != Some(value) {
+                arguments.push(format!("--{}={value}", option.name));
+            }
+        };
+        option(&options::VM_MOUNT, self.vm_mount.as_str());
+        for directory in &self.metadata_dir {
+            option(&options::METADATA_DIR, directory.as_str());
+        }
+        for file in &self.attributes {
+            option(&options::ATTRIBUTES, file.as_str());
+        }
+        for key in &self.export {
+            option(&options::EXPORT, key.as_str());
+        }
+        let on_error = match self.on_error {
+            OnError::Fail => "fail",
+            OnError::Skip => "skip",
+        };
+        option(&options::ON_ERROR, on_error);
+        if let Some(log) = &self.log {
+            option(&options::LOG, log.as_str());
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command_line::{CREATE_CONTAINER, PROGRAM, Parsed, parse};
+
+    fn options(given: &[&str]) -> HookOptions {
+        let arguments = std::iter::once(&CREATE_CONTAINER.name).chain(given);
+        match parse(&PROGRAM, arguments.map(Into::into)).unwrap() {
+            Parsed::Run(invocation) => HookOptions::from_invocation(&invocation).unwrap(),
+            Parsed::Print(text) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn options_survive_the_way_through_a_spec() {
+        let given = [
+            "--vm-mount=/vm",
+            "--metadata-dir=/a",
+            "--metadata-dir=/b=c d",
+            "--attributes=/c",
+            "--export=x/y",
+            "--export=--log",
+            "--on-error=skip",
+            "--log=/l",
+        ];
+        assert_eq!(options(&given).to_arguments(), given);
+    }
+
+    #[test]
+    fn defaults_need_no_argument() {
+        assert_eq!(options(&[]).to_arguments(), [""; 0]);
+    }
+}
