@@ -13,7 +13,9 @@ use dra_guest_tests::cluster::NODE;
 use dra_guest_tests::guest::{NIC_NODE, NIC_PCI_ADDRESS};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
-use dra_guest_tests::way::{NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress};
+use dra_guest_tests::way::{
+    NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress, journal,
+};
 use dra_guest_tests::way_on_node::{Arrival, DEVICE, DRIVER, WalkOnNode};
 use serde_json::{Value, json};
 
@@ -144,15 +146,18 @@ fn later_word(arrival: &mut Arrival) -> Result<()> {
     let later = ["192.0.2.6/24", "2001:db8::5/64"];
     for addresses in [later, NIC_ADDRESSES] {
         bed.change_addresses(&addresses)?;
+        let mut last = Vec::new();
         wait::until(
             "the guest has the addresses",
             Duration::from_mins(2),
             || {
                 let nics = NicFacts::of_guest(guest)?;
                 let found = nics.into_iter().find(|nic| nic.mac == NIC_MAC);
-                Ok((found.context("no NIC")?.addresses == addresses).then_some(()))
+                last = found.context("no NIC")?.addresses;
+                Ok((last == addresses).then_some(()))
             },
-        )?;
+        )
+        .with_context(|| format!("it has {last:?}, not {addresses:?}; {}", journal(guest)))?;
         vm.wait_for(bed, "True", "Configured")?;
     }
     let written: Value = serde_json::from_str(&fs::read_to_string(vm.document_file(bed))?)?;
