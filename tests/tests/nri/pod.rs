@@ -96,7 +96,9 @@ fn object(name: &str, annotations: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": name, "annotations": annotations, "labels": {"kubevirt.io": "virt-launcher"},
+            "name": name, "annotations": annotations,
+            // By the second the relay knows the VM.
+            "labels": {"kubevirt.io": "virt-launcher", "kubevirt.io/created-by": "4b1c0b1e-0000-4000-8000-000000000000"},
         },
         "spec": {
             "hostNetwork": true,
