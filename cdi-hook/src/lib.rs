@@ -3,7 +3,7 @@
 //! A container runtime starts it as root, with the whole host in sight, against a root file system
 //! that a stranger made. So: no environment but one log level, no child process, no network, no
 //! mount; every path of the container is resolved by the kernel inside the root file system
-//! ([`create_container`]).
+//! (`create_container`).
 
 mod absolute_path;
 pub mod command_line;

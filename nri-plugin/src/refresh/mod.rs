@@ -1,7 +1,7 @@
 //! Keeps the documents of running VMs up to date: when a driver writes a metadata file anew, the document follows.
 //!
-//! A thread of its own, so that a slow file system never holds up the runtime. [`watch`] says which files changed,
-//! [`document`] makes the document by the hook's own rules, and [`volume`] opens the directory that it goes into.
+//! A thread of its own, so that a slow file system never holds up the runtime. `watch` says which files changed,
+//! `document` makes the document by the hook's own rules, and `volume` opens the directory that it goes into.
 
 mod document;
 mod keeper;
