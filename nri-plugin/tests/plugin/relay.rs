@@ -58,10 +58,10 @@ fn its_answer_is_given_to_the_hook_and_goes_with_the_container() {
     assert_eq!(fs::read_to_string(&file).unwrap(), DOCUMENT);
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-        0o600
+        0o644
     );
     let state = fs::metadata(node.path("state")).unwrap();
-    assert_eq!(state.permissions().mode() & 0o777, 0o700);
+    assert_eq!(state.permissions().mode() & 0o777, 0o711);
     runtime.remove(&container);
     assert!(!file.exists());
 }
