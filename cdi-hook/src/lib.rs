@@ -14,6 +14,7 @@ mod generate;
 mod glob;
 mod hook_options;
 mod install;
+pub mod keep_up;
 mod key_pattern;
 mod node_root;
 pub mod spec;

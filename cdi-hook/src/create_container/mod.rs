@@ -2,14 +2,14 @@
 
 mod bundle;
 mod error;
-mod export;
+pub(crate) mod export;
 mod leftovers;
 mod log;
 mod metadata;
 mod pod;
 mod pod_volume;
 mod regular_file;
-mod replace;
+pub(crate) mod replace;
 mod rootfs;
 mod state;
 mod vm_mount;
