@@ -36,7 +36,6 @@ use draft::Draft;
 use given_macs::GivenMacs;
 use identity::{Found, identify};
 use names::{Names, name_after};
-use pinning::Subject;
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
@@ -165,23 +164,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         }
     }
     transactions.extend(taken_back);
-    let interfaces = found.iter().zip(&own_names);
-    let interfaces = interfaces.map(|((device, wanted, interface), name)| Subject {
-        device: *device,
-        wanted,
-        interface: Some(interface),
-        function: interface.pci_address,
-        name: name.clone(),
-    });
-    let functions = functions.into_iter();
-    let functions = functions.map(|(device, wanted, address)| Subject {
-        device,
-        wanted,
-        interface: None,
-        function: Some(address),
-        name: address.to_string(),
-    });
-    let subjects: Vec<Subject<'_>> = interfaces.chain(functions).collect();
+    let subjects = pinning::subjects(&found, &own_names, &functions);
     if all_found {
         transactions.extend(pinning::leftovers::of_no_device(&subjects, observation));
     }

@@ -52,6 +52,30 @@ pub(super) struct Subject<'a> {
     pub name: String,
 }
 
+/// The interfaces under the names that they have by then, and the functions without one.
+pub(super) fn subjects<'a>(
+    interfaces: &[(usize, &'a Wanted, &'a Interface)],
+    names: &[String],
+    functions: &[(usize, &'a Wanted, PciAddress)],
+) -> Vec<Subject<'a>> {
+    let interfaces = interfaces.iter().zip(names);
+    let interfaces = interfaces.map(|((device, wanted, interface), name)| Subject {
+        device: *device,
+        wanted,
+        interface: Some(interface),
+        function: interface.pci_address,
+        name: name.clone(),
+    });
+    let functions = functions.iter().map(|(device, wanted, address)| Subject {
+        device: *device,
+        wanted,
+        interface: None,
+        function: Some(*address),
+        name: address.to_string(),
+    });
+    interfaces.chain(functions).collect()
+}
+
 /// What one device needs.
 #[derive(Debug, Default)]
 pub(super) struct Needs {

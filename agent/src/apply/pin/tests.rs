@@ -148,7 +148,8 @@ fn irqbalance_keeps_what_others_told_it() {
             let message = String::from_utf8(message[..length].to_vec()).unwrap();
             if let Some(numbers) = message.strip_prefix("settings ban irqs ") {
                 let numbers = numbers.trim_end_matches('\0').split(' ');
-                banned = numbers.map(|it| format!("IRQ {it} LOAD 0 ")).collect();
+                let words: Vec<String> = numbers.map(|it| format!("IRQ {it} LOAD 0")).collect();
+                banned = words.join(" ");
                 told.push(message);
             } else {
                 stream.write_all(banned.as_bytes()).unwrap();

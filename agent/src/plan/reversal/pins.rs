@@ -32,9 +32,8 @@ pub(super) fn pin_back(
     };
     Some(match now(first, interface, observation) {
         Now::NotLookedAt => Back::NotLookedAt,
-        Now::Gone => Back::Already,
-        Now::Banned(is_so) if is_so => undo(),
-        Now::Banned(_) => Back::Already,
+        Now::Banned(true) => undo(),
+        Now::Gone | Now::Banned(false) => Back::Already,
         Now::Is(now) => {
             let (first_from, first_to) = first.values().unwrap_or_default();
             let (last_from, last_to) = last.values().unwrap_or_default();
