@@ -20,24 +20,24 @@ const FIRST: usize = 4096;
 /// # Errors
 /// When it cannot be opened or read, or has more than [`limits::FILE_BYTES`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_at_most(path, FIRST, limits::FILE_BYTES)
+    read_at_once(path, FIRST, limits::FILE_BYTES)
 }
 
-/// As [`read`], for a file that may have as many bytes as `most`.
+/// A whole file that is larger than those, of which `most` bytes are read.
 ///
 /// # Errors
 /// When it cannot be opened or read, or has more.
-pub(crate) fn read_large(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    read_at_most(path, FIRST, most)
+pub(crate) fn read_larger(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    read_at_once(path, 4 * FIRST, most)
 }
 
 /// Whether a file has these bytes and no others.
 pub(crate) fn holds(path: &Path, bytes: &[u8]) -> bool {
     // One more than it is to have shows one that goes on.
-    read_at_most(path, bytes.len() + 1, limits::FILE_BYTES).is_ok_and(|present| present == bytes)
+    read_at_once(path, bytes.len() + 1, limits::FILE_BYTES).is_ok_and(|present| present == bytes)
 }
 
-fn read_at_most(path: &Path, first: usize, most: usize) -> io::Result<Vec<u8>> {
+fn read_at_once(path: &Path, first: usize, most: usize) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::empty())?;
     let mut bytes = Vec::with_capacity(first);

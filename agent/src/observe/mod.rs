@@ -7,7 +7,7 @@ mod pinning;
 mod queues;
 mod sysfs;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -90,6 +90,13 @@ fn combine(
     // The loopback interface, whose MTU is great, has IPv6 wherever the kernel has it.
     let mut loopbacks = links.iter().filter(|link| link.loopback);
     let has_ipv6 = loopbacks.all(|link| link.ipv6.is_some());
+    let mut of_interface: BTreeMap<u32, Vec<&Address>> = BTreeMap::new();
+    for address in addresses {
+        of_interface
+            .entry(address.interface)
+            .or_default()
+            .push(address);
+    }
     let mut interfaces: Vec<Interface> = links
         .into_iter()
         .filter(|link| !link.loopback)
@@ -100,6 +107,7 @@ fn combine(
                 _ => sysfs::pci_address(sys, &link.name),
             };
             let ipv6 = ipv6(&link, has_ipv6);
+            let addresses = of_interface.get(&link.index).map_or(&[][..], Vec::as_slice);
             interface(link, addresses, sys, pci_address, ipv6)
         })
         .collect();
@@ -116,7 +124,7 @@ fn combine(
 
 fn interface(
     link: Link,
-    addresses: &[Address],
+    addresses: &[&Address],
     sys: &Path,
     pci_address: Option<PciAddress>,
     ipv6: Ipv6,
@@ -125,7 +133,7 @@ fn interface(
     let those = |fits: fn(&Address) -> bool| {
         addresses
             .iter()
-            .filter(|address| address.interface == link.index && fits(address))
+            .filter(|address| fits(address))
             .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
             .collect()
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::drop_ins::{NETWORK_MANAGER, NETWORKD_CONF};
 use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
@@ -89,20 +90,19 @@ async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) ->
         troubles.extend(units::bring(roots, changed).await);
         troubles.extend(units::reload().await.err());
     }
-    let has = |extension: &str| {
-        let network = changed.iter().filter(|path| !units::is_drop_in(path));
-        let mut ends = network.filter_map(|path| path.extension());
-        ends.any(|end| end == extension)
+    let is_networkds = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "network") || path.ends_with(NETWORKD_CONF)
     };
     let mut told = false;
     for (manager, is_concerned) in [
         (
             Manager::Networkd,
-            has("network") && networkd::is_running(roots),
+            changed.iter().any(is_networkds) && networkd::is_running(roots),
         ),
         (
             Manager::NetworkManager,
-            has("conf") && network_manager::is_running(roots),
+            changed.iter().any(|path| path.ends_with(NETWORK_MANAGER))
+                && network_manager::is_running(roots),
         ),
     ] {
         if is_concerned {

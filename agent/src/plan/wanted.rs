@@ -70,6 +70,11 @@ impl Wanted {
         self.coexistence == Coexistence::Leave
     }
 
+    /// Whether routes or policy rules are wanted of it.
+    pub fn has_routing(&self) -> bool {
+        self.source_routing || !self.routes.is_empty() || !self.rules.is_empty()
+    }
+
     /// Whether a network interface is wanted, not merely a device.
     pub fn is_network(&self) -> bool {
         self.mac_address.is_some()

@@ -169,7 +169,7 @@ impl Status {
     /// When it is there and cannot be read or understood.
     pub fn read(roots: &Roots) -> Result<Option<Self>, StatusError> {
         let path = Self::path(roots);
-        let bytes = match small_file::read_large(&path, BYTES) {
+        let bytes = match small_file::read_larger(&path, BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StatusError::Read { path, error }),
