@@ -15,6 +15,8 @@ mod killed;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod near;
+mod near_status;
 mod no_longer_wanted;
 mod planning;
 mod revert;

@@ -14,6 +14,7 @@ use super::hook::nothing;
 use super::system_calls::{SystemCalls, count};
 use super::timing::{Candidate, medians};
 use crate::programs::static_program;
+use crate::table::{Table, milliseconds, ratio};
 
 /// How often each runs.
 const ROUNDS: usize = 400;
@@ -119,6 +120,34 @@ impl ExecBench {
             exec_calls: calls(&self.exec)? - own,
             numactl_calls: calls(&self.numactl)? - own,
         })
+    }
+}
+
+impl ExecFigures {
+    /// For people.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([
+            "program",
+            "time",
+            "more than bare",
+            "to numactl's",
+            "system calls more",
+        ]);
+        let more = |time: Duration| time.saturating_sub(self.bare);
+        for (name, time, calls) in [
+            ("bare", self.bare, 0),
+            ("dra-guest-agent exec", self.exec, self.exec_calls),
+            ("numactl", self.numactl, self.numactl_calls),
+        ] {
+            table.row([
+                name.to_owned(),
+                milliseconds(time),
+                milliseconds(more(time)),
+                ratio(more(time), more(self.numactl)),
+                calls.to_string(),
+            ]);
+        }
+        table
     }
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, ExecBench, ExecFigures, GuestFigures, HookBench, HookFigures,
-    ManyNics, ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest,
+    AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest,
 };
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::table::Table;
+use dra_guest_tests::table::{Table, milliseconds, ratio};
 
 fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
@@ -75,7 +75,7 @@ fn bench(directory: &Path) -> Result<bool> {
     );
     println!(
         "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
-        exec_table(&exec)
+        exec.table()
     );
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
@@ -96,7 +96,7 @@ fn bench(directory: &Path) -> Result<bool> {
 fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
-    println!("{}", exec_table(&figures));
+    println!("{}", figures.table());
     Ok(true)
 }
 
@@ -242,31 +242,6 @@ fn agent_table(figures: &AgentFigures) -> Table {
     table
 }
 
-fn exec_table(figures: &ExecFigures) -> Table {
-    let mut table = Table::new([
-        "program",
-        "time",
-        "more than bare",
-        "to numactl's",
-        "system calls more",
-    ]);
-    let more = |time: Duration| time.saturating_sub(figures.bare);
-    for (name, time, calls) in [
-        ("bare", figures.bare, 0),
-        ("dra-guest-agent exec", figures.exec, figures.exec_calls),
-        ("numactl", figures.numactl, figures.numactl_calls),
-    ] {
-        table.row([
-            name.to_owned(),
-            milliseconds(time),
-            milliseconds(more(time)),
-            ratio(more(time), more(figures.numactl)),
-            calls.to_string(),
-        ]);
-    }
-    table
-}
-
 fn call_table(figures: &AgentFigures, few: &ManyNicsFigures) -> Table {
     let mut table = Table::new(["", "all", "link changes sent", "most frequent"]);
     for (name, calls) in [
@@ -375,12 +350,4 @@ fn guest_table(figures: &GuestFigures) -> Table {
         ]);
     }
     table
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
-}
-
-fn ratio(time: Duration, to: Duration) -> String {
-    format!("{:.2}", time.as_secs_f64() / to.as_secs_f64())
 }
