@@ -13,7 +13,7 @@ use crate::{EMPTY_NETDEV, EMPTY_PORT, LATE_MAC, LATE_PCI_ADDRESS, NVME_PCI_ADDRE
 
 const POLICY: &str = "/etc/dra-guest/agent.d/50-pinning.toml";
 /// Longer than the half minute between two looks of the service.
-const LOOK: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_mins(1);
 /// The CPUs of the node that the devices are on.
 const NEAR: [&str; 2] = ["2", "3"];
 
@@ -146,7 +146,7 @@ pub(crate) fn are_served_near(managed: &mut Managed) -> Result<()> {
     Ok(())
 }
 
-/// An NVMe disk: the kernel manages the interrupts of its queues.
+/// An `NVMe` disk: the kernel manages the interrupts of its queues.
 pub(crate) fn managed_are_left(managed: &mut Managed) -> Result<()> {
     let interrupts = affinities(&mut managed.guest, NVME_PCI_ADDRESS)?;
     let cpus: Vec<&str> = interrupts.values().map(String::as_str).collect();
