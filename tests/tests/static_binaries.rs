@@ -10,7 +10,7 @@ use dra_guest_tests::programs::static_program;
 /// speaks TLS and HTTP/2 with an API server, answers scrapes over HTTP, and asks the API server who it is (doctor).
 const BYTES: [(&str, u64); 3] = [
     ("dra-cdi-hook", 1_000_000),
-    ("dra-guest-agent", 2_500_000),
+    ("dra-guest-agent", 2_600_000),
     ("dra-guest-relay", 6_500_000),
 ];
 
