@@ -3,9 +3,9 @@
 host := $(shell uname -m)-unknown-linux-musl
 targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine.
-static := dra-cdi-hook dra-guest-agent
+static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
-.PHONY: help setup build image hook-image demo demo-cluster test lint advisories bench clean
+.PHONY: help setup build image hook-image image-nri demo demo-cluster test lint advisories bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ help: ## Print the targets
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint cluster runtimes bench
 
-build: ## Build the static release programs, hook and agent for x86-64 and aarch64
+build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
@@ -28,6 +28,12 @@ hook-image: image = dra-guest-hook:0.1.0
 hook-image: ## Build the image that installs the hook on nodes with podman; its name is image=NAME
 	@cargo build --quiet --locked --release --target $(host) --package dra-cdi-hook
 	@podman build --quiet --file deploy/hook/Containerfile --tag $(image) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
+
+image-nri ?= dra-guest-nri:0.1.0
+
+image-nri: ## Build the NRI plugin's container image with podman; its name is image-nri=NAME
+	@cargo build --quiet --locked --release --target $(host) --package dra-guest-nri --package dra-cdi-hook
+	@podman build --quiet --file deploy/nri/Containerfile --tag $(image-nri) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
 
 demo: ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
 	@tests/setup/setup.sh guest
@@ -52,7 +58,7 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
-bench: ## Measure against peers: nvidia-cdi-hook, a script, netlink alone, networkd, a bare apply (root, Go)
+bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
 	@tests/setup/setup.sh guest bench cluster
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 

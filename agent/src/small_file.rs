@@ -20,16 +20,24 @@ const FIRST: usize = 4096;
 /// # Errors
 /// When it cannot be opened or read, or has more than [`limits::FILE_BYTES`].
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_at_once(path, FIRST)
+    read_at_once(path, FIRST, limits::FILE_BYTES)
+}
+
+/// A whole file that is larger than those, of which `most` bytes are read.
+///
+/// # Errors
+/// When it cannot be opened or read, or has more.
+pub(crate) fn read_larger(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    read_at_once(path, 4 * FIRST, most)
 }
 
 /// Whether a file has these bytes and no others.
 pub(crate) fn holds(path: &Path, bytes: &[u8]) -> bool {
     // One more than it is to have shows one that goes on.
-    read_at_once(path, bytes.len() + 1).is_ok_and(|present| present == bytes)
+    read_at_once(path, bytes.len() + 1, limits::FILE_BYTES).is_ok_and(|present| present == bytes)
 }
 
-fn read_at_once(path: &Path, first: usize) -> io::Result<Vec<u8>> {
+fn read_at_once(path: &Path, first: usize, most: usize) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = open(path, flags, Mode::empty())?;
     let mut bytes = Vec::with_capacity(first);
@@ -37,7 +45,7 @@ fn read_at_once(path: &Path, first: usize) -> io::Result<Vec<u8>> {
         match read_some(&file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => return Ok(bytes),
             Ok(_) if bytes.len() < bytes.capacity() => return Ok(bytes),
-            Ok(_) if bytes.len() > limits::FILE_BYTES => return Err(Errno::FBIG.into()),
+            Ok(_) if bytes.len() > most => return Err(Errno::FBIG.into()),
             Ok(_) => bytes.reserve(bytes.len()),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),

@@ -9,10 +9,12 @@ mod absolute_path;
 pub mod command_line;
 mod create_container;
 mod doctor;
+pub mod fence;
 mod generate;
 mod glob;
 mod hook_options;
 mod install;
+pub mod keep_up;
 mod key_pattern;
 mod node_root;
 pub mod spec;
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 
 pub use crate::absolute_path::{AbsolutePath, AbsolutePathError};
 use crate::command_line::{Invocation, Parsed, UsageError, WRONG_USAGE};
-pub use crate::hook_options::{HookOptions, OnError};
+pub use crate::hook_options::{HookOptions, OnError, VmMountSource};
 pub use crate::key_pattern::{KeyPattern, KeyPatternError};
 
 /// Runs the program: reads the command line and does what it asks for.

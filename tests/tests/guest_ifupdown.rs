@@ -5,12 +5,11 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use dra_guest_tests::guest::{
+    FOREIGN_MAC, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
+};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::NIC_MAC;
-use serde_json::json;
-
-const LEFT_MAC: &str = "02:00:00:00:0e:05";
 
 const POLICY: &str = r#"
 [[device]]
@@ -27,19 +26,8 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
         name: "guest_ifupdown",
         managers: &[Manager::Ifupdown],
         policy: POLICY,
-        devices: json!([
-            {
-                "device": "igb", "request": "igb",
-                "network": {"interfaceName": "net1", "macAddress": NIC_MAC, "ipAddresses": ["192.0.2.5/24"]}
-            },
-            {
-                "device": "left", "request": "left",
-                "network": {"interfaceName": "net2", "macAddress": LEFT_MAC}
-            }
-        ]),
-        hardware: &format!(
-            "-netdev hubport,id=n2,hubid=3 -device e1000e,bus=pcie.0,addr=0x10,netdev=n2,mac={LEFT_MAC}"
-        ),
+        devices: igb_and_left(),
+        hardware: &left_hardware(),
         additions: &[(
             "etc/network/interfaces.d/all",
             format!(
@@ -65,9 +53,9 @@ fn main() -> ExitCode {
 }
 
 fn nic_stays(booted: &mut Managed) -> Result<()> {
-    booted.let_managers_settle();
+    booted.let_managers_settle()?;
     // What it added is not ours to remove; what it changed of ours is put right.
-    booted.expect_shown(
+    booted.wait_for_shown(
         "net1",
         &["mtu 9000", NIC_MAC, "192.0.2.5/24", "203.0.113.9/24"],
     )?;

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use dra_guest_tests::guest::{
+    FOREIGN_MAC, LEFT_MAC, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
+};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_MAC;
-use serde_json::json;
-
-const LEFT_MAC: &str = "02:00:00:00:0e:04";
 
 const POLICY: &str = r#"
 [[device]]
@@ -36,19 +35,8 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
         name: "guest_network_manager",
         managers: &[Manager::NetworkManager],
         policy: POLICY,
-        devices: json!([
-            {
-                "device": "igb", "request": "igb",
-                "network": {"interfaceName": "net1", "macAddress": NIC_MAC, "ipAddresses": ["192.0.2.5/24"]}
-            },
-            {
-                "device": "left", "request": "left",
-                "network": {"interfaceName": "net2", "macAddress": LEFT_MAC}
-            }
-        ]),
-        hardware: &format!(
-            "-netdev hubport,id=n2,hubid=3 -device e1000e,bus=pcie.0,netdev=n2,mac={LEFT_MAC}"
-        ),
+        devices: igb_and_left(),
+        hardware: &left_hardware(),
         additions: &[
             // Takes back every `unmanaged-devices` of the files before it, ours among them.
             (
@@ -96,7 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn nic_stays(booted: &mut Managed) -> Result<()> {
-    booted.let_managers_settle();
+    booted.let_managers_settle()?;
     booted.expect_shown("net1", &["mtu 9000", NIC_MAC, "192.0.2.5/24"])?;
     let report = booted.device("igb")?;
     ensure!(
@@ -168,8 +156,9 @@ fn handed_over_late(booted: &mut Managed) -> Result<()> {
         .guest
         .stdout_of("nmcli --terse --fields DEVICE,STATE device")?;
     ensure!(list.lines().any(|line| line == "net2:unmanaged"), "{list}");
-    std::thread::sleep(Duration::from_secs(3));
-    booted.expect_shown("net2", &["mtu 1450", LEFT_MAC])
+    // Whatever it began before it let go is over.
+    booted.let_managers_settle()?;
+    booted.wait_for_shown("net2", &["mtu 1450", LEFT_MAC])
 }
 
 /// `NetworkManager` gets back what it had, and once it starts anew, what it never had.
@@ -182,7 +171,7 @@ fn reverted(booted: &mut Managed) -> Result<()> {
     ensure!(!files.contains("dra-guest"), "{files}");
     let states = "nmcli --terse --fields DEVICE,STATE device";
     let list = booted.guest.stdout_of(states)?;
-    ensure!(list.contains("enp0s4:connected"), "{list}");
+    ensure!(list.contains("enp0s16:connected"), "{list}");
     let restart = format!("systemctl restart NetworkManager.service && {states}");
     let list = booted.guest.stdout_of(&restart)?;
     ensure!(!list.contains("unmanaged"), "{list}");

@@ -15,7 +15,7 @@
 mod ledger;
 mod lines;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ use lines::{Line, Record, replace, text};
 use crate::plan::Step;
 use crate::report::relay::boot_id;
 use crate::roots::Roots;
-use crate::state_directory;
+use crate::{small_file, state_directory};
 
 /// The file below the agent's directory.
 const FILE: &str = "journal";
@@ -91,7 +91,8 @@ impl Journal {
             path,
             ..Self::nowhere()
         };
-        let bytes = match fs::read(&journal.path) {
+        // A line may begin within the most bytes and end beyond.
+        let bytes = match small_file::read_larger(&journal.path, 2 * BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(journal),
             Err(error) => {

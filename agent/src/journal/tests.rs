@@ -1,5 +1,7 @@
 //! What is read of a journal, whole or cut, and how it stays small.
 
+use std::fs;
+
 use super::*;
 use crate::plan::Action;
 use tempfile::TempDir;

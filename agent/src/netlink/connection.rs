@@ -53,10 +53,10 @@ impl Connection {
     pub(super) fn open() -> io::Result<Self> {
         let socket = RequestSocket::new(NETLINK_ROUTE)?;
         let options = socket.socket_ref();
-        // With the kernel's own sentence, without the request repeated, and with requests checked
-        // rather than half understood. Kernels before 4.12, 4.3 and 4.20 do not know them.
+        // With the kernel's own sentence, and with requests checked rather than half understood. Kernels
+        // before 4.12 and 4.20 do not know them. A refusal repeats its request: that costs less than a
+        // call to have it left out.
         tolerate_unknown(options.set_ext_ack(true))?;
-        tolerate_unknown(options.set_cap_ack(true))?;
         tolerate_unknown(options.set_netlink_get_strict_chk(true))?;
         Ok(Self::over(socket, DEADLINE))
     }

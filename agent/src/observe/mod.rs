@@ -1,15 +1,20 @@
 //! The look at the kernel: a netlink dump of links, addresses, routes and rules each, and what sysfs
 //! adds to them.
 
+mod interrupts;
 mod model;
+mod pinning;
+mod queues;
 mod sysfs;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use device_attributes::{InterfaceAddress, MacAddress, PciAddress};
 
 pub use model::{Interface, Ipv6, Observation, PciFunction};
+pub use pinning::{Fixed, InterfaceQueues, Interrupt, Pinned, Pinning, ReceiveQueue, Vectors};
 
 use crate::netlink::{Address, Link, Netlink, NetlinkError, Routes};
 use crate::roots::Roots;
@@ -26,6 +31,11 @@ pub struct Asked {
     pub routes: Routes,
     /// Whether it is to show [`Observation::rp_filter_of_all`].
     pub rp_filter: bool,
+    /// The devices whose interrupts and queues it is to show.
+    pub pinned: Vec<Pinned>,
+    /// Interrupts that the kernel has refused to move: those that it manages are not known before Linux
+    /// 6.8 (`irqbalance(1)` learned it the same way).
+    pub unmovable: BTreeSet<u32>,
 }
 
 impl Asked {
@@ -35,6 +45,8 @@ impl Asked {
             functions: Vec::new(),
             routes: Routes::All,
             rp_filter: true,
+            pinned: Vec::new(),
+            unmovable: BTreeSet::new(),
         }
     }
 }
@@ -58,6 +70,10 @@ pub async fn observe(
         let text = fs::read_to_string(roots.proc.join("sys/net/ipv4/conf/all/rp_filter"));
         observation.rp_filter_of_all = text.ok().and_then(|text| text.trim().parse().ok());
     }
+    if !asked.pinned.is_empty() {
+        let pinning = pinning::look(roots, &observation.interfaces, asked);
+        observation.pinning = Some(pinning);
+    }
     Ok(observation)
 }
 
@@ -74,6 +90,13 @@ fn combine(
     // The loopback interface, whose MTU is great, has IPv6 wherever the kernel has it.
     let mut loopbacks = links.iter().filter(|link| link.loopback);
     let has_ipv6 = loopbacks.all(|link| link.ipv6.is_some());
+    let mut of_interface: BTreeMap<u32, Vec<&Address>> = BTreeMap::new();
+    for address in addresses {
+        of_interface
+            .entry(address.interface)
+            .or_default()
+            .push(address);
+    }
     let mut interfaces: Vec<Interface> = links
         .into_iter()
         .filter(|link| !link.loopback)
@@ -84,6 +107,7 @@ fn combine(
                 _ => sysfs::pci_address(sys, &link.name),
             };
             let ipv6 = ipv6(&link, has_ipv6);
+            let addresses = of_interface.get(&link.index).map_or(&[][..], Vec::as_slice);
             interface(link, addresses, sys, pci_address, ipv6)
         })
         .collect();
@@ -100,7 +124,7 @@ fn combine(
 
 fn interface(
     link: Link,
-    addresses: &[Address],
+    addresses: &[&Address],
     sys: &Path,
     pci_address: Option<PciAddress>,
     ipv6: Ipv6,
@@ -109,7 +133,7 @@ fn interface(
     let those = |fits: fn(&Address) -> bool| {
         addresses
             .iter()
-            .filter(|address| address.interface == link.index && fits(address))
+            .filter(|address| fits(address))
             .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
             .collect()
     };

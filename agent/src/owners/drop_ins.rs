@@ -14,6 +14,8 @@ const NETWORKD: [&str; 2] = [
     "systemd/network/00-dra-guest.network",
     "systemd/network/00-dra-guest-current.network",
 ];
+/// Relative to `/run`; `networkd.conf(5)`.
+pub(super) const NETWORKD_CONF: &str = "systemd/networkd.conf.d/90-dra-guest.conf";
 /// Relative to `/run`.
 pub(super) const NETWORK_MANAGER: &str = "NetworkManager/conf.d/90-dra-guest.conf";
 
@@ -31,6 +33,8 @@ pub struct Ours {
     pub current: Option<MacAddress>,
     /// The name that it is to have.
     pub name: Option<InterfaceName>,
+    /// Whether routes or policy rules are wanted of it.
+    pub has_routing: bool,
 }
 
 /// A file that the agent writes.
@@ -52,8 +56,22 @@ pub fn drop_ins(ours: &[Ours]) -> Vec<DropIn> {
         files.extend(networkd(&ours));
         files.push(network_manager(&ours));
     }
+    if ours.iter().any(|ours| ours.has_routing) {
+        files.push(networkd_conf());
+    }
     files.extend(ours.iter().filter_map(link));
     files
+}
+
+/// When it starts and whenever it configures an interface, networkd removes the policy rules that it
+/// did not make, and the routes of what it configures, whatever their protocol number is.
+fn networkd_conf() -> DropIn {
+    DropIn {
+        path: NETWORKD_CONF.into(),
+        text: "# Written by dra-guest-agent, which makes routes and policy rules itself.\n\
+               [Network]\nManageForeignRoutingPolicyRules=no\nManageForeignRoutes=no\n"
+            .to_owned(),
+    }
 }
 
 /// A virtual function has its MAC address a moment after it is there, too late for networkd to take it
@@ -107,18 +125,20 @@ fn link(ours: &Ours) -> Option<DropIn> {
     Some(DropIn {
         path: format!("systemd/network/00-dra-guest-{file}.link").into(),
         text: format!(
-            "{HEAD}[Match]\n{}={mac}\n\n\
+            "{HEAD}[Match]\n{}\n\n\
              [Link]\nNamePolicy=\nName={name}\nAlternativeNamesPolicy=database onboard slot path\n\
              MACAddressPolicy=none\n",
-            key(ours)
+            matching(ours)
         ),
     })
 }
 
-fn key(ours: &Ours) -> &'static str {
+/// What to know it by. A VLAN that is made of it has its MAC address, and a kind.
+fn matching(ours: &Ours) -> String {
+    let mac = ours.mac_address;
     if ours.is_permanent {
-        "PermanentMACAddress"
+        format!("PermanentMACAddress={mac}")
     } else {
-        "MACAddress"
+        format!("MACAddress={mac}\nKind=!*")
     }
 }

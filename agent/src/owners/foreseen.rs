@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::drop_ins::NETWORKD_CONF;
 use super::own_files::{self, Change};
 use super::{DropIn, drop_ins, ours};
 use crate::observe::Observation;
@@ -50,6 +51,9 @@ fn purpose(path: &std::path::Path) -> &'static str {
     let ending = path.extension().and_then(|ending| ending.to_str());
     match ending {
         Some("network") => "it tells systemd-networkd which interfaces the agent configures",
+        Some("conf") if path == std::path::Path::new(NETWORKD_CONF) => {
+            "it tells systemd-networkd to leave routes and policy rules that it did not make"
+        }
         _ if units::is_drop_in(path) => "it keeps a unit near a device (pin)",
         Some("conf") => "it tells NetworkManager which interfaces the agent configures",
         // A `.link` file.

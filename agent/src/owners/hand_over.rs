@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::drop_ins::{NETWORK_MANAGER, NETWORKD_CONF};
 use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
@@ -39,7 +40,12 @@ pub async fn hand_over(
     let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
     let told = if is_doubtful {
-        let all: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+        // No network manager is told of units, nor does systemd contest them.
+        let network = files.into_iter().map(|file| file.path);
+        let network = network.filter(|path| !units::is_drop_in(path));
+        let units = synced.changed.into_iter();
+        let units = units.filter(|path| units::is_drop_in(path));
+        let all: Vec<PathBuf> = network.chain(units).collect();
         tell(roots, &all, &mut troubles).await
     } else {
         tell(roots, &synced.changed, &mut troubles).await
@@ -84,20 +90,19 @@ async fn tell(roots: &Roots, changed: &[PathBuf], troubles: &mut Vec<String>) ->
         troubles.extend(units::bring(roots, changed).await);
         troubles.extend(units::reload().await.err());
     }
-    let has = |extension: &str| {
-        let network = changed.iter().filter(|path| !units::is_drop_in(path));
-        let mut ends = network.filter_map(|path| path.extension());
-        ends.any(|end| end == extension)
+    let is_networkds = |path: &PathBuf| {
+        path.extension().is_some_and(|end| end == "network") || path.ends_with(NETWORKD_CONF)
     };
     let mut told = false;
     for (manager, is_concerned) in [
         (
             Manager::Networkd,
-            has("network") && networkd::is_running(roots),
+            changed.iter().any(is_networkds) && networkd::is_running(roots),
         ),
         (
             Manager::NetworkManager,
-            has("conf") && network_manager::is_running(roots),
+            changed.iter().any(|path| path.ends_with(NETWORK_MANAGER))
+                && network_manager::is_running(roots),
         ),
     ] {
         if is_concerned {

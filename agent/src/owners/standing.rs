@@ -95,6 +95,7 @@ pub fn ours(wanted: &[Wanted], observation: &Observation, plan: &Plan) -> Vec<Ou
             is_permanent,
             current: found(place, plan, observation).and_then(|interface| interface.mac_address),
             name,
+            has_routing: wanted.has_routing(),
         })
     });
     ours.collect()

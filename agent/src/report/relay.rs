@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_vsock::{VMADDR_CID_HOST, VsockAddr, VsockStream};
 
 use super::conversation::converse;
+use crate::small_file;
 
 /// The first wait before a connection is tried again; it doubles up to [`RETRY_MOST`].
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -92,9 +93,9 @@ pub async fn vsock() -> io::Result<VsockStream> {
 
 /// What tells this boot of the guest from the one before; empty when the kernel does not say.
 pub fn boot_id(proc: &Path) -> String {
-    std::fs::read_to_string(proc.join("sys/kernel/random/boot_id"))
-        .map(|id| id.trim().to_owned())
-        .unwrap_or_default()
+    let id = small_file::read(&proc.join("sys/kernel/random/boot_id"));
+    let id = id.ok().and_then(|id| String::from_utf8(id).ok());
+    id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]

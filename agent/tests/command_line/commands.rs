@@ -161,7 +161,6 @@ fn what_the_kernel_refuses_is_in_the_report_in_its_words() {
     });
 }
 
-// GoogleCloudPlatform/guest-agent#610 (case 50).
 // GoogleCloudPlatform/guest-agent#610 (case 50); talos#13932 (case 113).
 #[test]
 fn a_second_apply_asks_the_kernel_for_no_change() {
@@ -242,22 +241,6 @@ fn an_inspected_state_is_a_planners_case() {
             said.stdout
         );
     });
-}
-
-#[test]
-fn the_status_can_be_read_whatever_the_umask_is() {
-    let guest = Guest::new();
-    let mut command = Command::new("sh");
-    command.args(["-c", "umask 077; exec \"$0\" apply \"$@\""]);
-    command.arg(env!("CARGO_BIN_EXE_dra-guest-agent"));
-    assert_eq!(guest.with_roots(command).status().unwrap().code(), Some(4));
-    for (name, mode) in [
-        ("run/dra-guest", 0o755),
-        ("run/dra-guest/status.json", 0o644),
-    ] {
-        let permissions = fs::metadata(guest.path(name)).unwrap().permissions();
-        assert_eq!(permissions.mode() & 0o777, mode, "{name}");
-    }
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! What the status shows: what is there, whoever made it, and never what was asked for.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
 use serde_json::json;
 
 use crate::guest::{Guest, device, wait_for};
@@ -93,4 +97,20 @@ fn a_link_local_address_is_told_where_it_is_asked_for() {
             assert_eq!(told, addresses);
         }
     });
+}
+
+#[test]
+fn the_status_can_be_read_whatever_the_umask_is() {
+    let guest = Guest::new();
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 077; exec \"$0\" apply \"$@\""]);
+    command.arg(env!("CARGO_BIN_EXE_dra-guest-agent"));
+    assert_eq!(guest.with_roots(command).status().unwrap().code(), Some(4));
+    for (name, mode) in [
+        ("run/dra-guest", 0o755),
+        ("run/dra-guest/status.json", 0o644),
+    ] {
+        let permissions = fs::metadata(guest.path(name)).unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, mode, "{name}");
+    }
 }

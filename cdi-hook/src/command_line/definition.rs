@@ -218,6 +218,7 @@ static PASSED_ON: Section = Section {
 
 const HOOK_OPTIONS: &[&CommandOption] = &[
     &options::VM_MOUNT,
+    &options::VM_MOUNT_SOURCE,
     &options::METADATA_DIR,
     &options::ATTRIBUTES,
     &options::EXPORT,

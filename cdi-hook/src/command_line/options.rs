@@ -15,6 +15,20 @@ pub static VM_MOUNT: CommandOption = CommandOption {
     description: "",
 };
 
+/// What may be mounted there.
+pub static VM_MOUNT_SOURCE: CommandOption = CommandOption {
+    name: "vm-mount-source",
+    value: Some(Value {
+        name: "SOURCE",
+        kind: ValueKind::OneOf(&["pod", "any"]),
+        count: Count::Once,
+        default: Some("pod"),
+    }),
+    about: "What the VM mount of a Kubernetes pod may be: pod takes an emptyDir of that very pod, \
+            any takes whatever is mounted there",
+    description: "Where the runtime names no pod (podman, ctr), every mount will do.",
+};
+
 /// Directories of the node with metadata.
 pub static METADATA_DIR: CommandOption = CommandOption {
     name: "metadata-dir",
@@ -66,9 +80,9 @@ pub static ON_ERROR: CommandOption = CommandOption {
         count: Count::Once,
         default: Some("fail"),
     }),
-    about: "What broken input means for the container: fail keeps it from starting, skip lets it \
-            start with what is left, or without a document",
-    description: "",
+    about: "What broken metadata and attributes mean for the container: fail keeps it from starting, \
+            skip lets it start with what is left, or without a document",
+    description: "What the hook refuses for safety keeps the container from starting in any case.",
 };
 
 /// The log.

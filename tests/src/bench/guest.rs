@@ -64,7 +64,7 @@ pub fn measure_in_guest() -> Result<GuestFigures> {
     })?;
     booted.expect_online()?;
     // After it the guest is as quiet as it will be.
-    booted.let_managers_settle();
+    booted.let_managers_settle()?;
     let hot_plug = plug(&mut booted, "1", AGENTS_MAC, AGENTS_ADDRESS)?;
     booted.wait_for("hot", "Configured")?;
     let networkd_hot_plug = plug(&mut booted, "2", NETWORKDS_MAC, NETWORKDS_ADDRESS)?;

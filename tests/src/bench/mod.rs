@@ -2,23 +2,27 @@
 
 mod agent;
 mod bare_applies;
+mod exec;
 mod floor;
 mod guest;
 mod hook;
 mod hook_load;
 mod many_nics;
 mod memory;
+mod nri;
 mod relay;
 mod relay_figures;
 mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
+pub use exec::{ExecBench, ExecFigures};
 pub use guest::{GuestFigures, measure_in_guest};
 pub use hook::{HookBench, HookFigures};
 pub use hook_load::{HookLoadFigures, measure_hook_load};
 pub use many_nics::{ManyNics, ManyNicsFigures};
 pub use memory::{Memory, memory_of_run};
+pub use nri::{NriFigures, measure_nri};
 pub use relay::RelayBench;
 pub use relay_figures::{Idle, Latencies, RelayFigures, Requests};
 pub use system_calls::SystemCalls;

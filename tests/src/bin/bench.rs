@@ -1,5 +1,6 @@
-//! Measures the hook, the agent and the relay against their peers, and prints the ratios. `bench relay` measures the relay
-//! alone, `bench nics` the agent with many NICs, `bench hook` the hook.
+//! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
+//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
+//! `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -7,16 +8,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
-    RelayBench, RelayFigures, measure_hook_load, measure_in_guest,
+    AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_hook_load, measure_in_guest, measure_nri,
 };
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::table::Table;
+use dra_guest_tests::table::{Table, milliseconds, ratio};
 
 fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
+        Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -29,7 +32,9 @@ fn main() -> ExitCode {
             .and_then(|directory| bench_hook(Path::new(&directory))),
         Some(directory) => bench(Path::new(&directory)),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
-        None => enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_relay()?)),
+        None => {
+            enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_nri()? && bench_relay()?))
+        }
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -64,6 +69,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let sizes = sizes()?;
     bench_hook(directory)?;
     let agent = AgentBench::new(directory)?.measure()?;
+    let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
@@ -71,6 +77,10 @@ fn bench(directory: &Path) -> Result<bool> {
     println!(
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
+    );
+    println!(
+        "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
+        exec.table()
     );
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
@@ -96,6 +106,18 @@ fn bench_hook(directory: &Path) -> Result<bool> {
         hook_table(&hook)
     );
     println!("The hook with much to read\n{load}");
+    Ok(true)
+}
+
+fn bench_exec() -> Result<bool> {
+    let directory = tempfile::tempdir()?;
+    let figures = ExecBench::new(directory.path())?.measure()?;
+    println!("{}", figures.table());
+    Ok(true)
+}
+
+fn bench_nri() -> Result<bool> {
+    println!("{}", measure_nri()?);
     Ok(true)
 }
 
@@ -192,7 +214,12 @@ fn request_table(figures: &RelayFigures) -> Table {
 
 fn sizes() -> Result<Table> {
     let mut table = Table::new(["program", "bytes"]);
-    for name in ["dra-cdi-hook", "dra-guest-agent", "dra-guest-relay"] {
+    for name in [
+        "dra-cdi-hook",
+        "dra-guest-nri",
+        "dra-guest-agent",
+        "dra-guest-relay",
+    ] {
         let size = std::fs::metadata(static_program(name)?)?.len();
         table.row([name.to_owned(), size.to_string()]);
     }
@@ -276,12 +303,15 @@ fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
         "to the floor",
         "a NIC, to one of 8",
     ]);
-    let rows: [(&str, Time); 5] = [
+    let rows: [(&str, Time); 6] = [
         ("the same changes, nothing else", |figures| figures.floor),
         ("the same messages, looks too", |figures| {
             figures.floor_with_looks
         }),
         ("dra-guest-agent apply", |figures| figures.apply),
+        ("of it beyond the floor", |figures| {
+            figures.apply.saturating_sub(figures.floor)
+        }),
         ("dra-guest-agent apply, again", |figures| {
             figures.second_apply
         }),
@@ -346,12 +376,4 @@ fn guest_table(figures: &GuestFigures) -> Table {
         ]);
     }
     table
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
-}
-
-fn ratio(time: Duration, to: Duration) -> String {
-    format!("{:.2}", time.as_secs_f64() / to.as_secs_f64())
 }

@@ -45,7 +45,7 @@ impl Deployment {
             .tempdir_in("/tmp")?;
         chown(guests.path(), Some(RELAY_ID), Some(RELAY_ID))?;
         let archive = guests.path().join("relay.tar");
-        images::write(&archive)?;
+        images::write_relay_image(&archive)?;
         cluster.node().import(&archive)?;
         fs::remove_file(&archive)?;
         // As KubeVirt labels its nodes.

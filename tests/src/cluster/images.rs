@@ -13,13 +13,18 @@ use crate::programs::{static_program, workspace};
 pub const RELAY_IMAGE: &str = "dra-guest.example.com/dra-guest-relay:test";
 /// The image of the hook's installer.
 pub const HOOK_IMAGE: &str = "dra-guest.example.com/dra-guest-hook:test";
+/// The NRI plugin's image.
+pub const NRI_IMAGE: &str = "dra-guest.example.com/dra-guest-nri:test";
 
 /// Writes an archive of the relay's image that containerd imports.
-pub(super) fn write(archive: &Path) -> Result<()> {
-    build(
-        "dra-guest-relay",
-        "deploy/Containerfile",
+///
+/// # Errors
+/// When the relay or the image does not build; the error has podman's words.
+pub(super) fn write_relay_image(archive: &Path) -> Result<()> {
+    write(
         RELAY_IMAGE,
+        "deploy/Containerfile",
+        &["dra-guest-relay"],
         archive,
     )
 }
@@ -29,21 +34,36 @@ pub(super) fn write(archive: &Path) -> Result<()> {
 /// # Errors
 /// When the hook or the image does not build.
 pub fn write_hook_image(archive: &Path) -> Result<()> {
-    build(
-        "dra-cdi-hook",
-        "deploy/hook/Containerfile",
+    write(
         HOOK_IMAGE,
+        "deploy/hook/Containerfile",
+        &["dra-cdi-hook"],
         archive,
     )
 }
 
-fn build(program: &str, recipe: &str, image: &str, archive: &Path) -> Result<()> {
+/// The same of the NRI plugin, which brings the hook.
+///
+/// # Errors
+/// When a program or the image does not build.
+pub fn write_nri_image(archive: &Path) -> Result<()> {
+    write(
+        NRI_IMAGE,
+        "deploy/nri/Containerfile",
+        &["dra-guest-nri", "dra-cdi-hook"],
+        archive,
+    )
+}
+
+fn write(image: &str, recipe: &str, programs: &[&str], archive: &Path) -> Result<()> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-image-")
         .tempdir()?;
     let context = directory.path().join("context");
     fs::create_dir(&context)?;
-    fs::copy(static_program(program)?, context.join(program))?;
+    for program in programs {
+        fs::copy(static_program(program)?, context.join(program))?;
+    }
     // Not in the storage of whoever runs the tests.
     let podman = || {
         let mut command = Command::new("podman");

@@ -22,7 +22,7 @@ pub use components::Components;
 pub use control_plane::ControlPlane;
 pub use deployment::Deployment;
 pub use image::IMAGE;
-pub use images::{HOOK_IMAGE, RELAY_IMAGE, write_hook_image};
+pub use images::{HOOK_IMAGE, NRI_IMAGE, RELAY_IMAGE, write_hook_image, write_nri_image};
 pub use kubevirt::{VMS, install_kubevirt};
 pub use node::Node;
 pub use overlay::{Addition, guest_socket_argument, shipped};

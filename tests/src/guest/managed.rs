@@ -4,7 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ pub struct Managed {
     pub guest: Guest,
     /// systemd's word for the boot.
     pub state: String,
-    since: Instant,
+    managers: Vec<Manager>,
     _image: BakedImage,
     _files: TempDir,
 }
@@ -107,7 +107,7 @@ impl Managed {
         Ok(Self {
             guest,
             state,
-            since: Instant::now(),
+            managers: options.managers.to_vec(),
             _image: image,
             _files: files,
         })
@@ -123,10 +123,21 @@ impl Managed {
         self.guest.stdout_of(online).map(|_| ())
     }
 
-    /// Waits until the managers have had time to do what they do after a boot.
-    pub fn let_managers_settle(&self) {
-        const SETTLED: Duration = Duration::from_secs(15);
-        std::thread::sleep(SETTLED.saturating_sub(self.since.elapsed()));
+    /// Waits until the managers are through with what they do after a boot.
+    ///
+    /// # Errors
+    /// With what one of them is still at, when it does not end within a minute.
+    pub fn let_managers_settle(&mut self) -> Result<()> {
+        for manager in self.managers.clone() {
+            let command = at_work(manager);
+            let mut last = String::new();
+            let settled = wait::until("a manager has settled", Duration::from_mins(1), || {
+                last = self.guest.stdout_of(command)?;
+                Ok(last.trim().is_empty().then_some(()))
+            });
+            settled.with_context(|| format!("{manager:?} is at: {last}"))?;
+        }
+        Ok(())
     }
 
     /// The report of a device in the agent's status, by its name in the document.
@@ -166,6 +177,19 @@ impl Managed {
         Ok(last)
     }
 
+    /// Waits until an interface of the guest has these words in what `ip -d address show` prints.
+    ///
+    /// # Errors
+    /// With what is printed, when one is missing for half a minute.
+    pub fn wait_for_shown(&mut self, interface: &str, words: &[&str]) -> Result<()> {
+        let mut last = Ok(());
+        let come = wait::until(interface, Duration::from_secs(30), || {
+            last = self.expect_shown(interface, words);
+            Ok(last.is_ok().then_some(()))
+        });
+        come.or(last)
+    }
+
     /// Holds that an interface of the guest has these words in what `ip -d address show` prints.
     ///
     /// # Errors
@@ -178,6 +202,26 @@ impl Managed {
             ensure!(shown.contains(word), "`{word}` is not in {shown}");
         }
         Ok(())
+    }
+}
+
+/// What prints the work that a manager has not done yet, and nothing once it is through.
+fn at_work(manager: Manager) -> &'static str {
+    match manager {
+        Manager::Networkd => {
+            "networkctl list --no-legend --no-pager | grep -E 'pending|initialized|configuring' || true"
+        }
+        Manager::NetworkManager => {
+            "nmcli --terse --fields STARTUP general | grep -v '^started' || true; \
+             nmcli --terse --fields DEVICE,STATE device | grep connecting || true"
+        }
+        Manager::Ifupdown => {
+            "systemctl show --property=ActiveState networking.service | grep -v '=active' || true"
+        }
+        // 2 is for what it got over: here, that the agent has renamed what it was to rename.
+        Manager::CloudInit => {
+            "cloud-init status --wait >/dev/null; test $? -ne 1 || cloud-init status --long"
+        }
     }
 }
 

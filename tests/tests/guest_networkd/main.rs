@@ -2,6 +2,8 @@
 //! the attributes name, and where NICs come and go.
 #![allow(clippy::indexing_slicing, missing_docs)]
 
+mod stacked;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -139,6 +141,9 @@ fn main() -> ExitCode {
                 "a_virtual_function_that_comes_late_is_configured",
                 virtual_function,
             ),
+            ("networkd_leaves_the_routing", routing_stays),
+            ("a_vlan_is_not_taken_for_its_nic", stacked::vlan),
+            ("a_bonds_ports_are_known_by_their_own_macs", stacked::bond),
             ("no_manager_had_to_be_fought", nothing_damped),
         ],
     )
@@ -154,13 +159,10 @@ fn managers_at_work(booted: &mut Managed) -> Result<()> {
 }
 
 fn nics_stay(booted: &mut Managed) -> Result<()> {
-    booted.let_managers_settle();
+    booted.let_managers_settle()?;
     booted.expect_shown("net1", &["mtu 9000", NIC_MAC, "192.0.2.5/24"])?;
     booted.expect_shown("net2", &["mtu 9000", E1000E_MAC, "192.0.2.6/24"])?;
     booted.expect_shown("net3", &["mtu 1480", VIRTIO_MAC, "2001:db8::7/64"])?;
-    // networkd takes rules that it does not know away when it configures its first interface.
-    let rules = booted.guest.stdout_of("ip rule")?;
-    ensure!(rules.contains("from 192.0.2.5"), "{rules}");
     for device in ["igb", "e1000e", "virtio"] {
         let report = booted.device(device)?;
         ensure!(report["reason"] == "Configured", "{report}");
@@ -235,6 +237,26 @@ fn virtual_function(booted: &mut Managed) -> Result<()> {
     settled
         .with_context(|| seen.clone())
         .with_context(|| booted.guest.stdout_of(journal).unwrap_or_default())
+}
+
+/// When it starts, and when it configures an interface, it would take away what it did not make.
+fn routing_stays(booted: &mut Managed) -> Result<()> {
+    let foreign = format!("grep -l {FOREIGN_MAC} /sys/class/net/*/address | cut -d/ -f5");
+    booted.guest.stdout_of(&format!(
+        "ip monitor rule route >/run/changes 2>&1 & echo $! >/run/monitor; \
+         systemctl restart systemd-networkd.service && networkctl reconfigure $({foreign})"
+    ))?;
+    booted.let_managers_settle()?;
+    let changes = booted
+        .guest
+        .stdout_of("kill $(cat /run/monitor); cat /run/changes")?;
+    // It took away and made again what is its own.
+    ensure!(changes.contains("198.51.100"), "{changes}");
+    ensure!(!changes.contains("from 192.0.2.5"), "{changes}");
+    ensure!(!changes.contains("proto 218"), "{changes}");
+    let rules = booted.guest.stdout_of("ip rule")?;
+    ensure!(rules.contains("from 192.0.2.5"), "{rules}");
+    Ok(())
 }
 
 fn nothing_damped(booted: &mut Managed) -> Result<()> {
