@@ -5,7 +5,7 @@ targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine.
 static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
-.PHONY: help setup build image image-nri demo demo-cluster test lint advisories bench clean
+.PHONY: help setup build image hook-image image-nri demo demo-cluster test lint advisories bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,11 @@ image ?= dra-guest-relay:0.1.0
 image: ## Build the relay's container image with podman; its name is image=NAME
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
 	@podman build --quiet --file deploy/Containerfile --tag $(image) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
+
+hook-image: image = dra-guest-hook:0.1.0
+hook-image: ## Build the image that installs the hook on nodes with podman; its name is image=NAME
+	@cargo build --quiet --locked --release --target $(host) --package dra-cdi-hook
+	@podman build --quiet --file deploy/hook/Containerfile --tag $(image) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
 
 image-nri ?= dra-guest-nri:0.1.0
 

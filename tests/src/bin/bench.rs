@@ -1,5 +1,6 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
-//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
+//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
+//! `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
-    ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest, measure_nri,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_hook_load, measure_in_guest, measure_nri,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds, ratio};
@@ -24,6 +25,11 @@ fn main() -> ExitCode {
             .nth(2)
             .context("no directory")
             .and_then(|directory| bench_nics(Path::new(&directory))),
+        Some(part) if part == "hook" => enter_namespaces(&["hook-within"]),
+        Some(part) if part == "hook-within" => std::env::args_os()
+            .nth(2)
+            .context("no directory")
+            .and_then(|directory| bench_hook(Path::new(&directory))),
         Some(directory) => bench(Path::new(&directory)),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
         None => {
@@ -61,17 +67,13 @@ fn enter_namespaces(part: &[&str]) -> Result<bool> {
 fn bench(directory: &Path) -> Result<bool> {
     eprintln!("building the programs (once) and measuring for a few minutes");
     let sizes = sizes()?;
-    let hook = HookBench::new(directory)?.measure()?;
+    bench_hook(directory)?;
     let agent = AgentBench::new(directory)?.measure()?;
     let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
     println!("Static release programs\n{sizes}");
-    println!(
-        "One run of a createContainer hook, median wall time\n{}",
-        hook_table(&hook)
-    );
     println!(
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
@@ -93,6 +95,17 @@ fn bench(directory: &Path) -> Result<bool> {
         "Memory of the service\n{}",
         memory_table(&few, &many, &guest)?
     );
+    Ok(true)
+}
+
+fn bench_hook(directory: &Path) -> Result<bool> {
+    let hook = HookBench::new(directory)?.measure()?;
+    let load = measure_hook_load(directory)?;
+    println!(
+        "One run of a createContainer hook, median wall time\n{}",
+        hook_table(&hook)
+    );
+    println!("The hook with much to read\n{load}");
     Ok(true)
 }
 
