@@ -77,11 +77,11 @@ pub enum Command {
     /// Its exit code is 126 when it cannot be run and 127 when it is not there. Needs the status that
     /// run or apply has written, and no privilege. With one NUMA node all is near, and nothing is done.
     Exec(Exec),
-    /// Print what is known of a device as assignments, for scripts and for systemd's EnvironmentFile=.
+    /// Print what is known of a device as assignments, for scripts and a unit's environment.
     ///
-    /// Beside what the device's file below /run/dra-guest/devices has, the CPUs and the nodes near it as they
-    /// are now: DRA_GUEST_CPUS and DRA_GUEST_MEMS, as podman's --cpuset-cpus and --cpuset-mems take them.
-    /// With one NUMA node all is near, and both are absent.
+    /// Beside what the device's file below /run/dra-guest/devices has, the CPUs and the memory nodes near
+    /// it as they are now, which podman takes as --cpuset-cpus and --cpuset-mems. With one NUMA node all is
+    /// near, and both are absent.
     Env {
         /// The device: claim/request, a request, an interface or a guest PCI address, where it is unique.
         #[arg(long, value_name = "ID")]

@@ -86,7 +86,7 @@ pub(crate) fn set_memory_policy(mode: MemoryMode, nodes: &NodeList) -> io::Resul
         MemoryMode::PreferredMany => 5,
     };
     let words = mask(nodes);
-    let bits = words.len() * bits_of_word();
+    let bits = size_of_val(words.as_slice()) * 8;
     // SAFETY: the kernel reads `bits` bits, all of them the vector's, and keeps no pointer. It takes one
     // from the number first (`mm/mempolicy.c`, `get_nodes`).
     checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, words.as_ptr(), bits + 1) })
@@ -100,14 +100,9 @@ fn checked(result: c_long) -> io::Result<()> {
     }
 }
 
-fn bits_of_word() -> usize {
-    size_of::<c_ulong>() * 8
-}
-
 fn words_for(numbers: u32) -> usize {
-    usize::try_from(numbers)
-        .unwrap_or(usize::MAX)
-        .div_ceil(bits_of_word())
+    let words = numbers.div_ceil(c_ulong::BITS);
+    usize::try_from(words).unwrap_or(usize::MAX)
 }
 
 /// The kernel's bitmap of a list, in words of its size, with one bit at least.

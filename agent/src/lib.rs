@@ -6,6 +6,7 @@ pub mod commands;
 pub mod concern;
 pub mod damper;
 pub mod exit;
+pub mod irqbalance;
 pub mod journal;
 mod kernel_calls;
 mod listing;

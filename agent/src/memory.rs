@@ -1,17 +1,18 @@
 //! What one pass leaves to the next: what was to be done, how often it was done anew, and what the
 //! network managers were told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use device_attributes::DeviceIdentity;
 use tokio::time::Instant;
 
 use crate::damper::{Damper, Verdict};
 use crate::listing::listing;
 use crate::numa::Places;
-use crate::observe::Observation;
+use crate::observe::{Observation, Pinning};
 use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
-use crate::plan::{Plan, Wanted};
+use crate::plan::{Action, Contested, Plan, Step, Wanted};
 use crate::roots::Roots;
 use crate::units;
 
@@ -30,6 +31,12 @@ pub struct Memory {
     troubles: Vec<String>,
     /// Why not all units are pinned.
     unit_troubles: Vec<String>,
+    /// Whether anything is pinned: the kernel does not announce that others unpin it.
+    pub(crate) is_pinning: bool,
+    /// The interrupts that the kernel does not let anyone move.
+    pub(crate) unmovable: BTreeSet<u32>,
+    /// How often the pins of a device had to be set again.
+    contested: BTreeMap<DeviceIdentity, u32>,
 }
 
 impl Memory {
@@ -94,13 +101,41 @@ impl Memory {
             if standing.is_left(place) {
                 let missing = listing(steps);
                 held.insert(place, format!("not as wanted, to do would be: {missing}"));
-            } else if let Verdict::Wait(why) =
-                self.damper
-                    .judge(wanted, steps.map(ToString::to_string), now)
-            {
-                held.insert(place, why);
+                continue;
+            }
+            let steps: Vec<&Step> = steps.collect();
+            let words = steps.iter().map(ToString::to_string);
+            match self.damper.judge(wanted, words, now) {
+                Verdict::Configure => {}
+                Verdict::Repair => self.note_contest(wanted, &steps),
+                Verdict::Wait(why) => {
+                    held.insert(place, why);
+                }
             }
         }
         held
+    }
+
+    /// Others moved what was pinned.
+    fn note_contest(&mut self, wanted: &Wanted, steps: &[&Step]) {
+        let mut steps = steps.iter();
+        if steps.any(|step| matches!(step.action, Action::Pin(_))) {
+            let times = self.contested.entry(wanted.identity.clone()).or_default();
+            *times = times.saturating_add(1);
+        }
+    }
+
+    /// Whose pins others move, and who may be doing it.
+    pub(crate) fn contested(&self, wanted: &Wanted, pinning: &Pinning) -> Option<Contested> {
+        let times = *self.contested.get(&wanted.identity)?;
+        let by = (pinning.irqbalance.as_ref()).map(|_| "irqbalance".to_owned());
+        Some(Contested { times, by })
+    }
+
+    /// Keeps what is known of these devices only.
+    pub(crate) fn retain(&mut self, wanted: &[Wanted]) {
+        self.damper.retain(wanted);
+        self.contested
+            .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
     }
 }

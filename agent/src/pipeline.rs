@@ -1,5 +1,6 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use device_attributes::read::Reading;
@@ -25,6 +26,9 @@ use crate::{log, udev, verify};
 /// The time between two looks at duplicate address detection.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How often steps are made and looked at in one pass, where they give a device other interrupts.
+const ROUNDS: usize = 3;
+
 /// What is wanted, what the guest has, and what turns the one into the other.
 #[derive(Debug)]
 pub struct Draft {
@@ -46,9 +50,10 @@ pub async fn draft(
     journal: &Journal,
     policy: &Policy,
     reading: &Reading,
+    memory: &Memory,
 ) -> Result<Draft, Ended> {
     let wanted = plan::wanted(&reading.document, policy);
-    let observation = look(netlink, roots, journal, &wanted).await?;
+    let observation = look(netlink, roots, journal, &wanted, memory).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {
         wanted,
@@ -91,9 +96,8 @@ pub async fn pass(
         Ok(journal) => (journal, None),
         Err(error) => (Journal::nowhere(), Some(error)),
     };
-    let draft = || draft(netlink, roots, &journal, policy, reading);
     let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
-    let mut drafted = draft().await?;
+    let mut drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     let units = memory.units(roots, &drafted, &places);
     let told = memory
         .hand_over(
@@ -105,7 +109,7 @@ pub async fn pass(
         )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
-        drafted = draft().await?;
+        drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     }
     let Draft {
         wanted,
@@ -114,37 +118,39 @@ pub async fn pass(
     } = drafted;
     let standing = Standing::look(roots, &wanted, &observation, &plan);
     let mut failures = memory.held_back(&wanted, &plan, &standing);
-    plan.transactions.retain(|transaction| {
-        let mut steps = transaction.steps.iter();
-        !steps.any(|step| failures.contains_key(&step.device))
-    });
+    drop_failed(&mut plan, &failures);
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
-        let is_news = plan != memory.plan;
-        log::together(|| {
-            for step in plan.steps() {
-                if is_news {
-                    tracing::info!("{step}: {}", step.reason);
-                } else {
-                    tracing::debug!("{step}: {}", step.reason);
-                }
-            }
-        });
+        tell_steps(&plan, plan != memory.plan);
         if let Some(trouble) = trouble.take() {
             tracing::warn!("{trouble}: revert will lack what is done now");
         }
-        let taken_back = reversal(journal.ledger(), &observation);
-        journal.forget_all_but(&taken_back.open);
-        let applied = apply::apply(netlink, roots, &mut journal, &plan.transactions).await;
+        let mut todo = plan.transactions.clone();
+        for _ in 0..ROUNDS {
+            let taken_back = reversal(journal.ledger(), &observation);
+            journal.forget_all_but(&taken_back.open);
+            let applied = apply::apply(netlink, roots, &mut journal, &todo).await;
+            for place in 0..wanted.len() {
+                if let Some(failure) = applied.failure_of(place) {
+                    failures.insert(place, words(failure));
+                }
+            }
+            memory.unmovable.extend(applied.unmovable);
+            observation = look(netlink, roots, &journal, &wanted, memory).await?;
+            if !todo.iter().flat_map(|it| &it.steps).any(renews_interrupts) {
+                break;
+            }
+            let mut next = plan::plan(&wanted, &observation);
+            drop_failed(&mut next, &failures);
+            if next.transactions.is_empty() {
+                break;
+            }
+            tell_steps(&next, true);
+            todo = next.transactions;
+        }
         if let Some(trouble) = journal.take_trouble() {
             tracing::warn!("{trouble}");
         }
-        for place in 0..wanted.len() {
-            if let Some(failure) = applied.failure_of(place) {
-                failures.insert(place, words(failure));
-            }
-        }
-        observation = look(netlink, roots, &journal, &wanted).await?;
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
@@ -156,7 +162,7 @@ pub async fn pass(
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
         sleep(PAUSE).await;
-        observation = look(netlink, roots, &journal, &wanted).await?;
+        observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     let mut required = devices.iter().zip(&wanted);
@@ -167,8 +173,13 @@ pub async fn pass(
         }
         device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
+        if let Some((now, pinning)) = device.pinning.as_mut().zip(observation.pinning.as_ref()) {
+            now.contested = memory.contested(wanted, pinning);
+            add_words(&mut device.report.message, &now.words());
+        }
     }
-    memory.damper.retain(&wanted);
+    memory.retain(&wanted);
+    memory.is_pinning = observation.pinning.is_some();
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);
@@ -197,6 +208,36 @@ fn add_words(message: &mut String, words: &str) {
     }
 }
 
+/// Without the transactions of devices that have failed.
+fn drop_failed(plan: &mut Plan, failures: &BTreeMap<usize, String>) {
+    plan.transactions.retain(|transaction| {
+        let mut steps = transaction.steps.iter();
+        !steps.any(|step| failures.contains_key(&step.device))
+    });
+}
+
+fn tell_steps(plan: &Plan, is_news: bool) {
+    log::together(|| {
+        for step in plan.steps() {
+            if is_news {
+                tracing::info!("{step}: {}", step.reason);
+            } else {
+                tracing::debug!("{step}: {}", step.reason);
+            }
+        }
+    });
+}
+
+/// Whether an interface has other interrupts after it, or has them at all: with its channels, and once
+/// it is up.
+fn renews_interrupts(step: &Step) -> bool {
+    match &step.action {
+        Action::Pin(pin) => pin.renews_interrupts(),
+        Action::SetUp => true,
+        _ => false,
+    }
+}
+
 fn is_new_mac(step: &Step) -> bool {
     matches!(step.action, Action::SetMacAddress { .. })
 }
@@ -220,8 +261,13 @@ async fn look(
     roots: &Roots,
     journal: &Journal,
     wanted: &[Wanted],
+    memory: &Memory,
 ) -> Result<Observation, Ended> {
-    let observation = observe(netlink, roots, &plan::asked(wanted))
+    let mut asked = plan::asked(wanted);
+    // What was pinned and is not to be any more.
+    asked.pinned.extend(journal.ledger().pinned());
+    asked.unmovable.clone_from(&memory.unmovable);
+    let observation = observe(netlink, roots, &asked)
         .await
         .map_err(Ended::failed)?;
     Ok(Observation {

@@ -29,17 +29,23 @@ pub fn verify(
             let interface = device.interface;
             let interface = interface.and_then(|index| observation.interface(index));
             let mut report = report(device, interface, observation, &problems);
-            let Some((wanted, interface)) = wanted.get(place).zip(interface) else {
-                return report.into();
+            let mut status = match wanted.get(place).zip(interface) {
+                None => report.into(),
+                Some((wanted, interface)) => {
+                    // The kernel's own comes a moment after the interface is up, and would be news of
+                    // its own.
+                    report.addresses.retain(|address| {
+                        !address.is_ipv6_link_local() || wanted.addresses.contains(address)
+                    });
+                    if report.ready && wanted.hands_off {
+                        "left as it is: the policy says manage = false"
+                            .clone_into(&mut report.message);
+                    }
+                    DeviceStatus::of(report, wanted, interface, observation)
+                }
             };
-            // The kernel's own comes a moment after the interface is up, and would be news of its own.
-            report.addresses.retain(|address| {
-                !address.is_ipv6_link_local() || wanted.addresses.contains(address)
-            });
-            if report.ready && wanted.hands_off {
-                "left as it is: the policy says manage = false".clone_into(&mut report.message);
-            }
-            DeviceStatus::of(report, wanted, interface, observation)
+            status.pinning.clone_from(&device.pinning);
+            status
         })
         .collect()
 }

@@ -14,8 +14,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dra_guest_agent::numa::CpuList;
 use dra_guest_agent::observe::{Interface, Ipv6, Observation};
-use dra_guest_agent::plan::{Action, Plan, Sysctl, plan, wanted};
+use dra_guest_agent::plan::{Action, Pin, Plan, Step, Sysctl, plan, wanted};
 use dra_guest_agent::policy::Policy;
 
 fn cases() -> Vec<PathBuf> {
@@ -117,6 +118,12 @@ fn carry_out(plan: &Plan, observation: &mut Observation) {
             }
             _ => {}
         }
+        if let Action::Pin(pin) = &step.action {
+            pin_as_the_kernel_does(pin, step, observation);
+        }
+        if step.interface == 0 {
+            continue;
+        }
         let interface = observation
             .interfaces
             .iter_mut()
@@ -124,6 +131,54 @@ fn carry_out(plan: &Plan, observation: &mut Observation) {
             .unwrap();
         assert_eq!(interface.name, step.name, "{step}: another name by then");
         change(interface, &step.action, &step.to_string());
+    }
+}
+
+fn pin_as_the_kernel_does(pin: &Pin, step: &Step, observation: &mut Observation) {
+    let pinning = observation.pinning.as_mut().unwrap();
+    let topology = pinning.topology.clone();
+    let may_serve = |cpus: &CpuList| {
+        assert!(
+            !cpus.is_empty() && cpus.is_subset(&topology.online),
+            "{step}: EINVAL"
+        );
+    };
+    let queues = pinning.queues.get_mut(&step.interface);
+    match pin {
+        Pin::Channels { from, to } => {
+            let channels = queues.unwrap().channels.as_mut().unwrap();
+            assert_eq!(channels.combined, *from, "{step}");
+            assert!(*to <= channels.most, "{step}");
+            channels.combined = *to;
+        }
+        Pin::Irqbalance {
+            interrupts, leaves, ..
+        } => {
+            assert!(leaves, "{step}");
+            pinning.irqbalance.as_mut().unwrap().extend(interrupts);
+        }
+        Pin::Interrupt {
+            function,
+            interrupt,
+            from,
+            to,
+        } => {
+            may_serve(to);
+            let vectors = pinning.functions.get_mut(function).unwrap();
+            let mut interrupts = vectors.interrupts.iter_mut();
+            let interrupt = interrupts.find(|it| it.number == *interrupt).unwrap();
+            assert_eq!((interrupt.fixed, &interrupt.cpus), (None, from), "{step}");
+            interrupt.cpus.clone_from(to);
+        }
+        Pin::Transmit { queue, to, .. } => {
+            may_serve(to);
+            queues.unwrap().transmit[*queue as usize].clone_from(to);
+        }
+        Pin::Receive { queue, to, .. } => {
+            may_serve(to);
+            queues.unwrap().receive[*queue as usize].cpus.clone_from(to);
+        }
+        Pin::Flows { queue, to, .. } => queues.unwrap().receive[*queue as usize].flows = *to,
     }
 }
 
@@ -169,7 +224,10 @@ fn change(interface: &mut Interface, action: &Action, step: &str) {
             assert_eq!(before, has.len() + duplicate.len() + 1, "{step}");
         }
         Action::AddRoute { .. } => assert!(interface.up, "{step}: it is down"),
-        Action::RemoveRoute { .. } | Action::AddRule { .. } | Action::RemoveRule { .. } => {}
+        Action::RemoveRoute { .. }
+        | Action::AddRule { .. }
+        | Action::RemoveRule { .. }
+        | Action::Pin(_) => {}
     }
 }
 
@@ -182,7 +240,13 @@ fn a_plan_that_was_carried_out_leaves_nothing_to_do() {
         } = load(&case);
         let first = plan(&wanted, &observation);
         carry_out(&first, &mut observation);
-        let second = plan(&wanted, &observation);
+        let mut second = plan(&wanted, &observation);
+        let is_channels = |step: &Step| matches!(step.action, Action::Pin(Pin::Channels { .. }));
+        if first.steps().any(is_channels) {
+            // With them come other interrupts and queues.
+            carry_out(&second, &mut observation);
+            second = plan(&wanted, &observation);
+        }
         assert_eq!(second.transactions, [], "{}", case.display());
         let problems = |plan: &Plan| -> Vec<usize> {
             plan.devices
@@ -211,7 +275,7 @@ fn nothing_but_what_is_wanted_is_touched() {
             let is_mtu = matches!(step.action, Action::SetMtu { .. });
             let mut stack = std::iter::successors(Some(step.interface), |index| below(*index));
             let stack: Vec<u32> = stack.by_ref().take(if is_mtu { 9 } else { 1 }).collect();
-            let own = plan.devices[step.device].interface.unwrap();
+            let own = plan.devices[step.device].interface.unwrap_or_default();
             // What the agent made on an interface of a device that is gone.
             let is_taken_back = observation
                 .journal

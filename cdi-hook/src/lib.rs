@@ -8,6 +8,7 @@
 mod absolute_path;
 pub mod command_line;
 mod create_container;
+pub mod fence;
 mod hook_options;
 pub mod keep_up;
 mod spec;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 
 pub use crate::absolute_path::{AbsolutePath, AbsolutePathError};
 use crate::command_line::{Invocation, Parsed, UsageError, WRONG_USAGE};
-pub use crate::hook_options::{HookOptions, OnError};
+pub use crate::hook_options::{HookOptions, OnError, VmMountSource};
 
 /// Runs the program: reads the command line and does what it asks for.
 pub fn main() -> ExitCode {

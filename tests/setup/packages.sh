@@ -12,7 +12,7 @@ packages=(
     # cluster
     containernetworking-plugins openssl
     # network namespaces, benchmarks
-    iproute2 jq musl-tools strace util-linux systemd
+    iproute2 jq musl-tools numactl strace util-linux systemd
 )
 # The first QEMU with an emulated igb NIC.
 qemu=8.0

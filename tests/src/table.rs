@@ -1,6 +1,7 @@
 //! A table for people.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Rows of cells; the first row is the heading.
 #[derive(Debug, Default)]
@@ -20,6 +21,16 @@ impl Table {
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.into());
     }
+}
+
+/// A time, as in `1.38 ms`.
+pub fn milliseconds(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+/// How many times another time it is.
+pub fn ratio(time: Duration, to: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64() / to.as_secs_f64())
 }
 
 impl fmt::Display for Table {

@@ -16,6 +16,10 @@ const NO_OP_SYSTEM_CALLS: usize = 80;
 /// close.
 const MANAGERS_STATE: usize = 3;
 
+/// The most system calls of `exec` until the command takes its place, the start of a static program
+/// included; 40 were seen.
+const EXEC_SYSTEM_CALLS: usize = 44;
+
 /// The most memory of the service, in KiB; 2184 were seen.
 const PEAK: u64 = 3 * 1024;
 /// The most of it that is not the program's file; 364 were seen.
@@ -126,6 +130,58 @@ fn an_apply_with_nothing_to_do_asks_little_and_changes_nothing() {
         for change in ["RTM_SETLINK", "RTM_DELLINK", "RTM_DELADDR", "NLM_F_ACK"] {
             assert!(!trace.contains(change), "{change}: {trace}");
         }
+    }
+}
+
+/// In a guest of two nodes, of which the machine that runs the test need have the first alone.
+#[test]
+fn exec_asks_little_before_the_command_takes_over() {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("sys/devices/system/node/online", "0-1\n"),
+        ("sys/devices/system/node/node0/cpulist", "0\n"),
+        (
+            "run/dra-guest/status.json",
+            r#"{"apiVersion":"dra-guest/v1","kind":"Status","agentVersion":"0","ready":true,"documentDigest":"sha256:0",
+                "devices":[{"identity":{"request":"vf"},"ready":true,"reason":"Configured","interfaceName":"net1",
+                "locality":{"near":{"nodes":"0","cpus":"0","by":"sysfs"}}}]}"#,
+        ),
+    ] {
+        let path = directory.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let trace = directory.path().join("trace");
+    let output = Command::new("strace")
+        .arg("-o")
+        .arg(&trace)
+        .arg(static_program("dra-guest-agent").unwrap())
+        .arg("exec")
+        .arg("--run-root")
+        .arg(directory.path().join("run"))
+        .arg("--sys-root")
+        .arg(directory.path().join("sys"))
+        .args(["--device", "net1", "--", "/bin/true"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let trace = fs::read_to_string(trace).unwrap();
+    let own = trace
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.starts_with("execve("));
+    let calls = own.filter(|line| line.contains('(')).count();
+    println!("exec: {calls} system calls");
+    assert!(calls <= EXEC_SYSTEM_CALLS, "{calls}: {trace}");
+    for call in [
+        "sched_getaffinity(0, 128, ",
+        "set_mempolicy(MPOL_PREFERRED, [0x0000000000000001]",
+    ] {
+        assert!(trace.contains(call), "{call}: {trace}");
+    }
+    // No thread, no second process, no socket.
+    for call in ["clone", "fork", "socket", "epoll"] {
+        assert!(!trace.contains(call), "{call}: {trace}");
     }
 }
 

@@ -1,22 +1,25 @@
 //! How a step, or its undoing, is done to the kernel.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use device_attributes::MacAddress;
 use nix::errno::Errno;
 
+use super::pin::{self, Pinned};
 use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
-use crate::plan::{Action, Step};
+use crate::plan::{Action, Pin, Step};
 use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
 pub(super) type Made = Result<Outcome, StepError<NetlinkError>>;
 
-/// The kernel behind a netlink connection and a `/proc`.
+/// The kernel behind a netlink connection, a `/proc` and a `/sys`.
 pub(super) struct Kernel<'a> {
     netlink: &'a Netlink,
-    proc: &'a Path,
+    roots: &'a Roots,
+    /// The interrupts that it did not let be moved.
+    pub(super) unmovable: BTreeSet<u32>,
 }
 
 impl Target for Kernel<'_> {
@@ -40,7 +43,7 @@ impl Target for Kernel<'_> {
             }
             Action::SetMtu { to, .. } => changed(netlink.set_mtu(interface, *to).await),
             Action::SetSysctl { sysctl, to, .. } => {
-                changed(sysctl::set(self.proc, &step.name, *sysctl, *to))
+                changed(sysctl::set(&self.roots.proc, &step.name, *sysctl, *to))
             }
             Action::SetUp => changed(netlink.set_up(interface).await),
             Action::AddAddress { address } => address::add(netlink, interface, *address)
@@ -53,6 +56,7 @@ impl Target for Kernel<'_> {
             Action::RemoveRoute { route } => removed(netlink.remove_route(route).await),
             Action::AddRule { rule } => self.add_rule(rule).await.map_err(unchanged),
             Action::RemoveRule { rule } => removed(netlink.remove_rule(rule).await),
+            Action::Pin(pin) => self.pin(interface, &step.name, pin).map_err(unchanged),
         }
         .map_err(|StepError { error, changed }| StepError {
             error: error.attempting(step),
@@ -86,7 +90,7 @@ impl Target for Kernel<'_> {
             }
             Undo::SetSysctl {
                 name, sysctl, to, ..
-            } => sysctl::set(self.proc, name, *sysctl, *to),
+            } => sysctl::set(&self.roots.proc, name, *sysctl, *to),
             Undo::SetMtu { interface, to, .. } => netlink.set_mtu(*interface, *to).await,
             Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
@@ -99,6 +103,15 @@ impl Target for Kernel<'_> {
             Undo::AddRoute { route, .. } => netlink.add_route(route).await,
             Undo::RemoveRule { rule, .. } => made(removed(netlink.remove_rule(rule).await)),
             Undo::AddRule { rule, .. } => netlink.add_rule(rule).await,
+            Undo::Pin {
+                interface,
+                name,
+                pin,
+            } => match self.pin(*interface, name, pin) {
+                // The interrupt went with its queue.
+                Err(error) if error.errno() == Some(Errno::ENOENT) => Ok(()),
+                other => other.map(|_| ()),
+            },
         }
         .map_err(|error| error.attempting(undo))
     }
@@ -106,8 +119,22 @@ impl Target for Kernel<'_> {
 
 impl<'a> Kernel<'a> {
     pub(super) fn new(netlink: &'a Netlink, roots: &'a Roots) -> Self {
-        let proc = &roots.proc;
-        Self { netlink, proc }
+        let unmovable = BTreeSet::new();
+        Self {
+            netlink,
+            roots,
+            unmovable,
+        }
+    }
+
+    fn pin(&mut self, interface: u32, name: &str, pin: &Pin) -> Result<Outcome, NetlinkError> {
+        Ok(match pin::set(self.roots, interface, name, pin)? {
+            Pinned::So(outcome) => outcome,
+            Pinned::Unmovable(interrupt) => {
+                self.unmovable.insert(interrupt);
+                Outcome::AlreadySo
+            }
+        })
     }
 }
 

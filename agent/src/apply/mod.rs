@@ -2,6 +2,7 @@
 
 mod address;
 mod kernel;
+mod pin;
 mod source_address;
 mod sysctl;
 #[cfg(test)]
@@ -31,6 +32,8 @@ pub struct Applied<E = NetlinkError> {
     pub skipped: usize,
     /// One for each transaction that was tried and fell.
     pub failures: Vec<Failure<E>>,
+    /// The interrupts that the kernel does not let anyone move.
+    pub unmovable: BTreeSet<u32>,
 }
 
 /// A transaction that fell.
@@ -73,7 +76,10 @@ pub async fn apply(
     journal: &mut Journal,
     transactions: &[Transaction],
 ) -> Applied {
-    run(&mut Kernel::new(netlink, roots), journal, transactions).await
+    let mut kernel = Kernel::new(netlink, roots);
+    let mut applied = run(&mut kernel, journal, transactions).await;
+    applied.unmovable = kernel.unmovable;
+    applied
 }
 
 /// Takes one step back.
@@ -117,6 +123,7 @@ async fn run<T: Target>(
         undone: 0,
         skipped: 0,
         failures: Vec::new(),
+        unmovable: BTreeSet::new(),
     };
     for transaction in transactions {
         let devices = transaction.steps.iter().map(|step| step.device);

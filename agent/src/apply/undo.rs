@@ -5,7 +5,7 @@ use std::fmt;
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Action, Step, Sysctl};
+use crate::plan::{Action, Pin, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
 /// What takes one step back.
@@ -133,6 +133,15 @@ pub enum Undo {
         /// The rule.
         rule: RoutingRule,
     },
+    /// What served the device.
+    Pin {
+        /// The interface's index; 0 for a device that has none.
+        interface: u32,
+        /// Its name, which is in the path of its queues; the PCI address of one that has none.
+        name: String,
+        /// What it was, as what it becomes.
+        pin: Pin,
+    },
 }
 
 impl Undo {
@@ -203,6 +212,11 @@ impl Undo {
                 name,
                 rule: rule.clone(),
             },
+            Action::Pin(pin) => Self::Pin {
+                interface,
+                name,
+                pin: pin.reversed(),
+            },
         }
     }
 }
@@ -238,6 +252,7 @@ impl fmt::Display for Undo {
             Self::AddRoute { name, route, .. } => write!(f, "add to {name} the {route} again"),
             Self::RemoveRule { name, rule, .. } => write!(f, "remove for {name} the {rule} again"),
             Self::AddRule { name, rule, .. } => write!(f, "add for {name} the {rule} again"),
+            Self::Pin { name, pin, .. } => f.write_str(&pin.words_back(name)),
         }
     }
 }

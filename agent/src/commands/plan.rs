@@ -6,6 +6,7 @@ use super::apply::{exit_of, tell_notes};
 use super::{connect, load_policy, print, print_json};
 use crate::exit::{Ended, Exit};
 use crate::journal::Journal;
+use crate::memory::Memory;
 use crate::numa::Places;
 use crate::owners::{self, FileStep};
 use crate::pipeline;
@@ -30,7 +31,8 @@ pub(super) async fn plan(
         tracing::warn!("{error}: what is wanted no more is not known");
         Journal::nowhere()
     });
-    let draft = pipeline::draft(&netlink, roots, &journal, &policy, &loaded.reading).await?;
+    let (reading, memory) = (&loaded.reading, Memory::default());
+    let draft = pipeline::draft(&netlink, roots, &journal, &policy, reading, &memory).await?;
     let document = &loaded.reading.document;
     let places = Places::new(&roots.sys, document, policy.host_nodes());
     let (units, troubles) = units::wanted(roots, &draft, &places);

@@ -15,7 +15,7 @@ use crate::roots::Roots;
 pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> {
     if dry_run {
         let journal = Journal::open(roots).map_err(Ended::failed)?;
-        let observation = look(&connect()?, roots).await?;
+        let observation = look(&connect()?, roots, &journal).await?;
         let reversal = reversal(journal.ledger(), &observation);
         print(for_people(&reversal))?;
         return Ok(exit(&reversal.left));
@@ -24,13 +24,13 @@ pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> 
     let _pass = Lock::for_pass(roots).await.map_err(Ended::failed)?;
     let mut journal = Journal::open(roots).map_err(Ended::failed)?;
     let netlink = connect()?;
-    let planned = reversal(journal.ledger(), &look(&netlink, roots).await?);
+    let planned = reversal(journal.ledger(), &look(&netlink, roots, &journal).await?);
     let mut failed = carry_out(&netlink, roots, &mut journal, &planned).await;
     if let Some(trouble) = journal.take_trouble() {
         tracing::warn!("{trouble}");
     }
     // What is as it was needs no line any more; the rest can be tried again.
-    let observation = look(&netlink, roots).await?;
+    let observation = look(&netlink, roots, &journal).await?;
     let after = reversal(journal.ledger(), &observation);
     journal
         .retain(|thing| after.open.contains(thing))
@@ -55,10 +55,12 @@ fn explain(error: LockError) -> Ended {
     })
 }
 
-async fn look(netlink: &Netlink, roots: &Roots) -> Result<Observation, Ended> {
-    observe(netlink, roots, &Asked::all())
-        .await
-        .map_err(Ended::failed)
+async fn look(netlink: &Netlink, roots: &Roots, journal: &Journal) -> Result<Observation, Ended> {
+    let asked = Asked {
+        pinned: journal.ledger().pinned(),
+        ..Asked::all()
+    };
+    observe(netlink, roots, &asked).await.map_err(Ended::failed)
 }
 
 /// Does it, and gives back what the kernel refused. One refusal does not stop the others.

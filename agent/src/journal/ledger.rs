@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use device_attributes::InterfaceAddress;
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Action, Step, Sysctl};
+use crate::observe::Pinned;
+use crate::plan::{Action, PinSubject, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
 /// Something of the kernel's that a step changes. Steps that change the same thing follow one
@@ -30,6 +31,8 @@ pub enum Thing {
     Route(u32, Route),
     /// Whether there is a policy rule, made for an interface.
     Rule(u32, RoutingRule),
+    /// What serves an interface, or a device that has none: that is of index 0.
+    Pin(u32, PinSubject),
 }
 
 impl Thing {
@@ -55,6 +58,7 @@ impl Thing {
             Action::AddRule { rule } | Action::RemoveRule { rule } => {
                 Self::Rule(interface, rule.clone())
             }
+            Action::Pin(pin) => Self::Pin(interface, pin.subject()),
         }
     }
 }
@@ -71,7 +75,8 @@ impl Thing {
             | Self::Up(index)
             | Self::Address(index, _)
             | Self::Route(index, _)
-            | Self::Rule(index, _) => *index,
+            | Self::Rule(index, _)
+            | Self::Pin(index, _) => *index,
         }
     }
 }
@@ -161,6 +166,22 @@ impl Ledger {
     /// The entries of each interface, oldest first.
     pub fn entries(&self) -> impl DoubleEndedIterator<Item = &Entry> {
         self.0.values().flatten()
+    }
+
+    /// The devices whose interrupts and queues must be looked at to tell how they are now.
+    pub fn pinned(&self) -> Vec<Pinned> {
+        let pins = self
+            .entries()
+            .filter_map(|entry| match &entry.first.action {
+                Action::Pin(pin) => Some((entry.first.interface, pin.function())),
+                _ => None,
+            });
+        pins.flat_map(|(interface, function)| {
+            let interface = (interface != 0).then_some(Pinned::Interface(interface));
+            [interface, function.map(Pinned::Function)]
+        })
+        .flatten()
+        .collect()
     }
 
     /// Whether nothing was changed.

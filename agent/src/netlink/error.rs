@@ -54,7 +54,7 @@ impl NetlinkError {
         }
     }
 
-    /// A sysctl that cannot be set: the one change that is not asked for by netlink.
+    /// A file of the kernel's that cannot be written, as that of a sysctl.
     pub(crate) fn sysctl(attempt: &str, error: &io::Error) -> Self {
         let cause = match error.raw_os_error().map(Errno::from_raw) {
             Some(errno) => Cause::Refused {
@@ -66,6 +66,17 @@ impl NetlinkError {
         Self {
             attempt: attempt.to_owned(),
             cause,
+        }
+    }
+
+    /// What the kernel would refuse, or has in another way than by netlink.
+    pub(crate) fn refused(attempt: &str, errno: Errno) -> Self {
+        Self {
+            attempt: attempt.to_owned(),
+            cause: Cause::Refused {
+                errno,
+                message: None,
+            },
         }
     }
 

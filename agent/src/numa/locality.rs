@@ -82,28 +82,36 @@ pub struct NotThere {
 
 /// Which nodes of the guest the host's nodes are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostToGuest(BTreeMap<NodeId, NodeList>);
+pub struct HostToGuest {
+    policy: BTreeMap<NodeId, NodeList>,
+    /// CPUs of the guest that KubeVirt says are on the node.
+    aligned: BTreeMap<NodeId, CpuList>,
+}
 
 impl HostToGuest {
     /// By the policy's table; for nodes that it does not have, by what KubeVirt says of the document's
     /// devices: one that is on a node of the host and aligned with CPUs of the guest maps the one to
     /// the nodes of the others.
-    pub fn new(
-        policy: &BTreeMap<NodeId, NodeList>,
-        document: &Document,
-        topology: &Topology,
-    ) -> Self {
-        let mut map = BTreeMap::new();
+    pub fn new(policy: &BTreeMap<NodeId, NodeList>, document: &Document) -> Self {
+        let policy = policy.clone();
+        let mut aligned = BTreeMap::new();
         for device in &document.devices {
-            if let Some(host) = device.host.numa_node {
-                let nodes = topology.nodes_of(&aligned_cpus(device));
-                if !nodes.is_empty() {
-                    map.insert(host, nodes);
-                }
+            let cpus = aligned_cpus(device);
+            if let Some(host) = device.host.numa_node
+                && !cpus.is_empty()
+            {
+                aligned.insert(host, cpus);
             }
         }
-        map.extend(policy.iter().map(|(host, guest)| (*host, guest.clone())));
-        Self(map)
+        Self { policy, aligned }
+    }
+
+    fn guest_nodes(&self, host: NodeId, topology: &Topology) -> Option<NodeList> {
+        if let Some(nodes) = self.policy.get(&host) {
+            return Some(nodes.clone());
+        }
+        let nodes = topology.nodes_of(self.aligned.get(&host)?);
+        (!nodes.is_empty()).then_some(nodes)
     }
 }
 
@@ -217,7 +225,7 @@ fn near_host(
     map: &HostToGuest,
     topology: &Topology,
 ) -> Result<Locality, NotThere> {
-    if !map.0.contains_key(&host) {
+    if map.guest_nodes(host, topology).is_none() {
         if !topology.has_distance() {
             return Ok(Locality::Everywhere);
         }
@@ -228,13 +236,14 @@ fn near_host(
         );
         return Ok(Locality::Unknown(why));
     }
-    let nodes = hosts.iter().filter_map(|host| map.0.get(host));
-    let nodes = nodes.fold(NodeList::new(), |all, nodes| all.union(nodes));
+    let nodes = hosts.iter();
+    let nodes = nodes.filter_map(|host| map.guest_nodes(*host, topology));
+    let nodes = nodes.fold(NodeList::new(), |all, nodes| all.union(&nodes));
     near_nodes(nodes, By::HostNode(host), topology)
 }
 
 /// As in "CPUs 2-3".
-fn named<K: Kind>(list: &List<K>) -> String {
+pub(crate) fn named<K: Kind>(list: &List<K>) -> String {
     let plural = if list.len() == 1 { "" } else { "s" };
     format!("{}{plural} {list}", K::NOUN)
 }

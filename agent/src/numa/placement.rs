@@ -39,9 +39,7 @@ pub enum PlacementError {
     )]
     Isolated(CpuList),
     /// None of the CPUs may be used.
-    #[error(
-        "none of its CPUs {near} may be used here: the cpuset of this process leaves it {allowed}"
-    )]
+    #[error("none of its CPUs {near} is in the cpuset of this process, which runs on {allowed}")]
     Excluded {
         /// The CPUs that are near.
         near: CpuList,

@@ -72,7 +72,7 @@ impl<'a> Places<'a> {
         };
         let map = self
             .map
-            .get_or_init(|| HostToGuest::new(self.host_nodes, self.document, self.topology()));
+            .get_or_init(|| HostToGuest::new(self.host_nodes, self.document));
         locality(&clues, map, self.topology())
     }
 }

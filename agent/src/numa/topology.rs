@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use device_attributes::NodeId;
+use serde::{Deserialize, Serialize};
 
 use super::cpu_list::{CpuList, Kind, List, NodeList};
 use crate::small_file;
@@ -14,7 +15,8 @@ const CPU: &str = "devices/system/cpu";
 const NODE: &str = "devices/system/node";
 
 /// One online node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Node {
     /// Its CPUs that are online.
     pub cpus: CpuList,
@@ -24,18 +26,23 @@ pub struct Node {
 
 /// What the guest has, by `Documentation/ABI/stable/sysfs-devices-node` and
 /// `Documentation/admin-guide/cputopology.rst`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Topology {
     /// The CPUs that run.
     pub online: CpuList,
     /// The CPUs that are there or may come, and do not run.
+    #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub offline: CpuList,
     /// The CPUs that the scheduler leaves alone: `isolcpus=`, and cpuset partitions on kernels that
     /// count them here.
+    #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub isolated: CpuList,
     /// The CPUs without a tick while one task runs (`nohz_full=`).
+    #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub without_tick: CpuList,
     /// The online nodes. Empty on a kernel without NUMA.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<NodeId, Node>,
 }
 

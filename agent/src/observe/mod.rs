@@ -1,16 +1,20 @@
 //! The look at the kernel: a netlink dump of links, addresses, routes and rules each, and what sysfs
 //! adds to them.
 
+mod interrupts;
 mod model;
+mod pinning;
+mod queues;
 mod sysfs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
 use device_attributes::{InterfaceAddress, MacAddress, PciAddress};
 
 pub use model::{Interface, Ipv6, Observation, PciFunction};
+pub use pinning::{Fixed, InterfaceQueues, Interrupt, Pinned, Pinning, ReceiveQueue, Vectors};
 
 use crate::netlink::{Address, Link, Netlink, NetlinkError, Routes};
 use crate::roots::Roots;
@@ -27,6 +31,11 @@ pub struct Asked {
     pub routes: Routes,
     /// Whether it is to show [`Observation::rp_filter_of_all`].
     pub rp_filter: bool,
+    /// The devices whose interrupts and queues it is to show.
+    pub pinned: Vec<Pinned>,
+    /// Interrupts that the kernel has refused to move: those that it manages are not known before Linux
+    /// 6.8 (`irqbalance(1)` learned it the same way).
+    pub unmovable: BTreeSet<u32>,
 }
 
 impl Asked {
@@ -36,6 +45,8 @@ impl Asked {
             functions: Vec::new(),
             routes: Routes::All,
             rp_filter: true,
+            pinned: Vec::new(),
+            unmovable: BTreeSet::new(),
         }
     }
 }
@@ -58,6 +69,10 @@ pub async fn observe(
     if asked.rp_filter {
         let text = fs::read_to_string(roots.proc.join("sys/net/ipv4/conf/all/rp_filter"));
         observation.rp_filter_of_all = text.ok().and_then(|text| text.trim().parse().ok());
+    }
+    if !asked.pinned.is_empty() {
+        let pinning = pinning::look(roots, &observation.interfaces, asked);
+        observation.pinning = Some(pinning);
     }
     Ok(observation)
 }

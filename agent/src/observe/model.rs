@@ -9,6 +9,7 @@ use std::ops::Not;
 use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
 
+use super::pinning::Pinning;
 use crate::journal::Ledger;
 use crate::routing::{Route, RoutingRule};
 
@@ -31,6 +32,9 @@ pub struct Observation {
     /// greater of it and the interface's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rp_filter_of_all: Option<u32>,
+    /// What pinning needs, where it was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinning: Option<Pinning>,
     /// What the agent has changed since the machine came up and not changed back, by its journal; the
     /// look at the kernel leaves it empty.
     #[serde(default, skip_serializing_if = "Ledger::is_empty")]

@@ -11,7 +11,7 @@ use super::PciFunction;
 use crate::small_file;
 
 /// The directory of PCI functions by address, in the sysfs at `sys`.
-fn directory(sys: &Path, address: PciAddress) -> PathBuf {
+pub(super) fn directory(sys: &Path, address: PciAddress) -> PathBuf {
     let mut path = sys.join("bus/pci/devices");
     path.push(address.to_string());
     path

@@ -40,7 +40,12 @@ pub async fn hand_over(
     let synced = own_files::sync(roots, &files, is_doubtful);
     let mut troubles: Vec<String> = synced.errors.iter().map(ToString::to_string).collect();
     let told = if is_doubtful {
-        let all: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+        // No network manager is told of units, nor does systemd contest them.
+        let network = files.into_iter().map(|file| file.path);
+        let network = network.filter(|path| !units::is_drop_in(path));
+        let units = synced.changed.into_iter();
+        let units = units.filter(|path| units::is_drop_in(path));
+        let all: Vec<PathBuf> = network.chain(units).collect();
         tell(roots, &all, &mut troubles).await
     } else {
         tell(roots, &synced.changed, &mut troubles).await

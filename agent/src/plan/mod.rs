@@ -8,6 +8,8 @@ mod identity;
 mod leftovers;
 mod mtu;
 mod names;
+pub mod pin;
+mod pinning;
 mod rename;
 pub mod reversal;
 mod routing;
@@ -24,6 +26,8 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
 use serde::{Deserialize, Serialize};
 
+pub use pin::{Pin, PinSubject};
+pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
 pub use routing_now::{RoutingNow, routing_now};
 pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
@@ -62,6 +66,9 @@ pub struct PlannedDevice {
     /// What stands in the way. A device that was found gets the steps that are still possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
+    /// What of it is wanted near it, and what is, where a policy asks for that. It is told in the status.
+    #[serde(skip)]
+    pub pinning: Option<PinningNow>,
 }
 
 /// What stands in the way of one device.
@@ -90,6 +97,7 @@ impl Plan {
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
     let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    let mut functions: Vec<(usize, &Wanted, PciAddress)> = Vec::new();
     let given = GivenMacs::of(wanted, observation);
     for (place, wanted) in wanted.iter().enumerate() {
         let mut device = PlannedDevice {
@@ -102,7 +110,10 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
                 device.pci_address = interface.pci_address;
                 found.push((place, wanted, interface));
             }
-            Ok(Found::Function(address)) => device.pci_address = Some(address),
+            Ok(Found::Function(address)) => {
+                device.pci_address = Some(address);
+                functions.push((place, wanted, address));
+            }
             Err(problem) => device.problems.push(problem),
         }
         devices.push(device);
@@ -115,6 +126,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         && !wanted.iter().any(|wanted| wanted.hands_off);
     // One that is left alone is found and reported, and that is all.
     found.retain(|(_, wanted, _)| !wanted.hands_off);
+    functions.retain(|(_, wanted, _)| !wanted.hands_off);
 
     let (renames, contested) = wanted_renames(&found);
     problems.extend(contested);
@@ -152,6 +164,19 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         }
     }
     transactions.extend(taken_back);
+    let subjects = pinning::subjects(&found, &own_names, &functions);
+    if all_found {
+        transactions.extend(pinning::leftovers::of_no_device(&subjects, observation));
+    }
+    for subject in &subjects {
+        let needs = pinning::pinning(subject, observation);
+        transactions.extend(pinning::transaction(needs.steps));
+        let faults = needs.problems.into_iter();
+        problems.extend(faults.map(|problem| (subject.device, problem)));
+        if let Some(device) = devices.get_mut(subject.device) {
+            device.pinning = needs.now;
+        }
+    }
     for (place, problem) in problems {
         if let Some(device) = devices.get_mut(place) {
             device.problems.push(problem);

@@ -6,6 +6,7 @@
 
 mod back;
 mod in_use;
+pub(super) mod pins;
 
 use device_attributes::InterfaceName;
 
@@ -15,6 +16,7 @@ use crate::apply::Undo;
 use crate::journal::{Entry, Ledger, Thing};
 use crate::observe::{Interface, Observation};
 use back::{Back, back};
+use pins::pin_back;
 
 /// What takes everything back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,19 +46,25 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
     let mut alternative_names: Vec<(Step, &Interface)> = Vec::new();
     for entry in ledger.entries().rev() {
         let index = entry.first.interface;
-        let Some(interface) = observation.interface(index) else {
-            if let Some(undo) = back::without_interface(entry, observation) {
-                reversal.undos.push(undo);
-                reversal.open.push(entry.thing.clone());
+        let found = observation.interface(index);
+        let becomes = match (pin_back(entry, found, observation), found) {
+            (Some(back), _) => back,
+            (None, Some(interface)) => back(entry, interface, ledger, observation),
+            (None, None) => {
+                back::without_interface(entry, observation).map_or(Back::Already, Back::Undo)
             }
-            continue;
         };
-        match back(entry, interface, ledger, observation) {
+        match becomes {
             Back::Already => continue,
             Back::Undo(undo) => reversal.undos.push(undo),
-            Back::Rename(name) => renames.push((entry, interface, name)),
-            Back::AlternativeName(step) => alternative_names.push((step, interface)),
+            Back::Rename(name) => {
+                renames.extend(found.map(|interface| (entry, interface, name)));
+            }
+            Back::AlternativeName(step) => {
+                alternative_names.extend(found.map(|interface| (step, interface)));
+            }
             Back::Left(why) => reversal.left.push(why),
+            Back::NotLookedAt => {}
         }
         reversal.open.push(entry.thing.clone());
     }

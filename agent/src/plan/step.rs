@@ -1,21 +1,23 @@
-//! The steps of a plan: each one change of one interface, with the reason for it.
+//! The steps of a plan: each one change of one device, with the reason for it.
 
 use std::fmt;
 
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
+use super::pin::Pin;
 use crate::routing::{Route, RoutingRule};
 
-/// One change of one interface.
+/// One change of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Step {
     /// The device it is for, by its place in the list of wanted devices.
     pub device: usize,
-    /// The interface's index.
+    /// The interface's index; 0, which is no interface's, for a device that has none.
     pub interface: u32,
-    /// The interface's name at that point of the plan, for messages.
+    /// The interface's name at that point of the plan, for messages; the PCI address of a device that has
+    /// none.
     pub name: String,
     /// What changes.
     pub action: Action,
@@ -105,6 +107,8 @@ pub enum Action {
         /// The rule.
         rule: RoutingRule,
     },
+    /// What serves the device.
+    Pin(Pin),
 }
 
 /// A sysctl that each interface has.
@@ -169,6 +173,7 @@ impl fmt::Display for Step {
             Action::RemoveRoute { route } => write!(f, "remove from {name} the {route}"),
             Action::AddRule { rule } => write!(f, "add for {name} the {rule}"),
             Action::RemoveRule { rule } => write!(f, "remove for {name} the {rule}"),
+            Action::Pin(pin) => f.write_str(&pin.words(name)),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! What is wanted of each device: the document's word, then the policy's over it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use device_attributes::{
     Device, DeviceIdentity, Document, InterfaceAddress, InterfaceName, MacAddress, PciAddress,
 };
 
+use super::PinningWanted;
 use crate::netlink::Routes;
-use crate::observe::Asked;
+use crate::numa::{Clues, HostToGuest};
+use crate::observe::{Asked, Pinned};
 use crate::policy::{
     AlternativeName, Coexistence, PinTarget, Policy, ReversePathFilter, Route, RouterAnnouncements,
     RoutingRule, Rule,
@@ -49,6 +52,12 @@ pub struct Wanted {
     pub rp_filter: Option<ReversePathFilter>,
     /// `net.ipv6.conf.NAME.accept_ra`.
     pub accept_ra: Option<RouterAnnouncements>,
+    /// What is wanted of what serves it.
+    pub pinning: PinningWanted,
+    /// What the document says of where it is.
+    pub clues: Clues,
+    /// Which nodes of the guest the host's are.
+    pub host_to_guest: Arc<HostToGuest>,
     /// Who works with it, and is to run near it.
     pub pin: Vec<PinTarget>,
     /// Where each wish stands, by the policy's name of it.
@@ -79,14 +88,15 @@ impl Wanted {
 
 /// What is wanted of the document's devices, in the document's order.
 pub fn wanted(document: &Document, policy: &Policy) -> Vec<Wanted> {
+    let map = Arc::new(HostToGuest::new(policy.host_nodes(), document));
     document
         .devices
         .iter()
-        .map(|device| wanted_of(device, policy))
+        .map(|device| wanted_of(device, policy, &map))
         .collect()
 }
 
-fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
+fn wanted_of(device: &Device, policy: &Policy, map: &Arc<HostToGuest>) -> Wanted {
     let identity = device.identity();
     let rule = policy.rule_for(&identity);
     let network = &device.network;
@@ -109,6 +119,15 @@ fn wanted_of(device: &Device, policy: &Policy) -> Wanted {
         source_routing: rule.source_routing.unwrap_or_default(),
         rp_filter: rule.rp_filter,
         accept_ra: rule.accept_ra,
+        pinning: PinningWanted {
+            interrupts: rule.irq.unwrap_or_default(),
+            queues: rule.queues.unwrap_or_default(),
+            xps: rule.xps.unwrap_or_default(),
+            rps: rule.rps.unwrap_or_default(),
+            rfs: rule.rfs,
+        },
+        clues: Clues::of_document(device),
+        host_to_guest: map.clone(),
         pin: rule.pin.unwrap_or_default(),
         identity,
     }
@@ -154,5 +173,14 @@ pub fn asked(wanted: &[Wanted]) -> Asked {
             Routes::Own
         },
         rp_filter: managed().any(|wanted| wanted.rp_filter.is_some()),
+        pinned: managed()
+            .filter(|wanted| wanted.pinning.is_any())
+            .flat_map(|wanted| {
+                let mac = wanted.mac_address.map(Pinned::Mac);
+                let function = wanted.guest_pci_address.map(Pinned::Function);
+                [mac, function].into_iter().flatten()
+            })
+            .collect(),
+        unmovable: BTreeSet::new(),
     }
 }

@@ -154,7 +154,7 @@ impl UnitName {
 
     /// Whether it is a slice's.
     pub fn is_slice(&self) -> bool {
-        self.0.ends_with(".slice")
+        self.0.strip_suffix(".slice").is_some()
     }
 }
 

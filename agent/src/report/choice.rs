@@ -1,6 +1,6 @@
 //! Which device of the status `--device` means.
 
-use device_attributes::DeviceIdentity;
+use device_attributes::{DeviceIdentity, Name};
 
 use super::{DeviceStatus, Status};
 use crate::listing::listing;
@@ -57,7 +57,7 @@ impl Status {
 fn means(name: &str, device: &DeviceStatus) -> bool {
     let report = &device.report;
     let DeviceIdentity { claim, request, .. } = &report.identity;
-    let request = request.as_ref().map(|request| request.as_str());
+    let request = request.as_ref().map(Name::as_str);
     let claims = claim.iter().flat_map(|claim| {
         let in_pod = claim.pod_claim_name.as_ref();
         [Some(&claim.name), in_pod].into_iter().flatten()

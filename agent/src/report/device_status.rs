@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::numa::{Bounds, Locality, Near, NotThere, Places};
 use crate::observe::{Interface, Observation};
-use crate::plan::{RoutingNow, Wanted, routing_now};
+use crate::plan::{PinningNow, RoutingNow, Wanted, routing_now};
 use crate::routing::{Route, RoutingRule};
 
 /// Where a device is in the guest.
@@ -55,6 +55,9 @@ pub struct DeviceStatus {
     /// Its policy rules that are there, likewise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RoutingRule>,
+    /// What of it is wanted near it, and what is, where the policy asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinning: Option<PinningNow>,
 }
 
 impl DeviceStatus {
@@ -73,6 +76,7 @@ impl DeviceStatus {
             bounds: Bounds::default(),
             routes,
             rules,
+            pinning: None,
         }
     }
 }
@@ -101,6 +105,7 @@ impl From<DeviceReport> for DeviceStatus {
             bounds: Bounds::default(),
             routes: Vec::new(),
             rules: Vec::new(),
+            pinning: None,
         }
     }
 }

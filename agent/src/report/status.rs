@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use device_attributes::report::DeviceReport;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use crate::{small_file, state_directory};
 
 /// The file in the agent's directory.
 const FILE: &str = "status.json";
+
+/// The most bytes of it that are read: thrice what a thousand devices with all their routes have.
+const BYTES: usize = 16 << 20;
 
 /// What the agent last saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,7 +169,7 @@ impl Status {
     /// When it is there and cannot be read or understood.
     pub fn read(roots: &Roots) -> Result<Option<Self>, StatusError> {
         let path = Self::path(roots);
-        let bytes = match read(&path) {
+        let bytes = match small_file::read_larger(&path, BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(StatusError::Read { path, error }),
@@ -175,14 +178,6 @@ impl Status {
             Ok(status) => Ok(Some(status)),
             Err(error) => Err(StatusError::Invalid { path, error }),
         }
-    }
-}
-
-/// With few system calls; a status of a thousand devices is larger than a small file.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    match small_file::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => fs::read(path),
-        other => other,
     }
 }
 
@@ -200,6 +195,7 @@ impl fmt::Display for Status {
             let routing = device.routes.iter().map(ToString::to_string);
             let routing = routing.chain(device.rules.iter().map(ToString::to_string));
             let (routing, mtu) = (listing(routing), device.mtu);
+            let pinning = device.pinning.as_ref();
             let device = &device.report;
             write!(f, "\n  {}: {}", device.identity, device.reason)?;
             if let Some(name) = &device.interface_name {
@@ -222,6 +218,9 @@ impl fmt::Display for Status {
             }
             if !routing.is_empty() {
                 write!(f, ", {routing}")?;
+            }
+            if let Some(pinning) = pinning {
+                write!(f, ", {pinning}")?;
             }
             if !device.message.is_empty() {
                 write!(f, ": {}", device.message)?;

@@ -7,12 +7,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::is_drop_in;
 use crate::numa::Topology;
 use crate::owners::run_program;
 use crate::roots::Roots;
 use crate::small_file;
+
+/// How long all of them may take: a pass waits for it.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// What bounds a unit at once (`systemd.resource-control(5)`).
 const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];
@@ -21,8 +27,15 @@ const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];
 /// `/run`. Gives back what went wrong, in sentences.
 pub(crate) async fn bring(roots: &Roots, changed: &[PathBuf]) -> Vec<String> {
     let mut troubles = Vec::new();
+    let end = Instant::now() + DEADLINE;
     for path in changed.iter().filter(|path| is_drop_in(path)) {
         let Some(unit) = unit_of(path) else { continue };
+        if Instant::now() >= end {
+            troubles.push(format!(
+                "systemd takes long: {unit} and others stay where they are until they start anew"
+            ));
+            break;
+        }
         if is_active(unit).await {
             troubles.extend(bring_one(roots, unit, path).await.err());
         }

@@ -9,11 +9,14 @@
 
 mod adversity;
 mod commands;
+mod exec;
 mod guest;
 mod killed;
 mod links;
 #[path = "../namespace/mod.rs"]
 mod namespace;
+mod near;
+mod near_status;
 mod no_longer_wanted;
 mod planning;
 mod revert;

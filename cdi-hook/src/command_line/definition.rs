@@ -76,6 +76,7 @@ static PASSED_ON: Section = Section {
 
 const HOOK_OPTIONS: &[&super::CommandOption] = &[
     &options::VM_MOUNT,
+    &options::VM_MOUNT_SOURCE,
     &options::METADATA_DIR,
     &options::ATTRIBUTES,
     &options::EXPORT,
@@ -98,6 +99,20 @@ pub mod options {
         }),
         about: "Directory of the container to write into; it must be a mount of its own",
         description: "",
+    };
+
+    /// What may be mounted there.
+    pub static VM_MOUNT_SOURCE: CommandOption = CommandOption {
+        name: "vm-mount-source",
+        value: Some(Value {
+            name: "SOURCE",
+            kind: ValueKind::OneOf(&["pod", "any"]),
+            count: Count::Once,
+            default: Some("pod"),
+        }),
+        about: "What the VM mount of a Kubernetes pod may be: pod takes an emptyDir of that very pod, \
+                any takes whatever is mounted there",
+        description: "Where the runtime names no pod (podman, ctr), every mount will do.",
     };
 
     /// Directories of the node with metadata.
@@ -149,9 +164,9 @@ pub mod options {
             count: Count::Once,
             default: Some("fail"),
         }),
-        about: "What broken input means for the container: fail keeps it from starting, skip lets it \
-                start with what is left, or without a document",
-        description: "",
+        about: "What broken metadata and attributes mean for the container: fail keeps it from starting, \
+                skip lets it start with what is left, or without a document",
+        description: "What the hook refuses for safety keeps the container from starting in any case.",
     };
 
     /// The log.

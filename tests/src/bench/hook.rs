@@ -154,7 +154,7 @@ impl HookBench {
 }
 
 /// Builds a static C program that returns 0.
-fn nothing(directory: &Path, compiler: &str) -> Result<PathBuf> {
+pub(super) fn nothing(directory: &Path, compiler: &str) -> Result<PathBuf> {
     let source = directory.join("nothing.c");
     let program = directory.join(format!("nothing-{compiler}"));
     fs::write(&source, "int main(void) { return 0; }\n")?;

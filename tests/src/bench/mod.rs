@@ -2,6 +2,7 @@
 
 mod agent;
 mod bare_applies;
+mod exec;
 mod floor;
 mod guest;
 mod hook;
@@ -14,6 +15,7 @@ mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
+pub use exec::{ExecBench, ExecFigures};
 pub use guest::{GuestFigures, measure_in_guest};
 pub use hook::{HookBench, HookFigures};
 pub use many_nics::{ManyNics, ManyNicsFigures};

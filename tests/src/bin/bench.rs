@@ -1,5 +1,5 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
-//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs.
+//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
-    AgentBench, AgentFigures, GuestFigures, HookBench, HookFigures, ManyNics, ManyNicsFigures,
-    RelayBench, RelayFigures, measure_in_guest, measure_nri,
+    AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest, measure_nri,
 };
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::table::Table;
+use dra_guest_tests::table::{Table, milliseconds, ratio};
 
 fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "nri" => bench_nri(),
+        Some(part) if part == "exec" => bench_exec(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -62,6 +63,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let sizes = sizes()?;
     let hook = HookBench::new(directory)?.measure()?;
     let agent = AgentBench::new(directory)?.measure()?;
+    let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
 
@@ -73,6 +75,10 @@ fn bench(directory: &Path) -> Result<bool> {
     println!(
         "One NIC found by MAC, renamed, MTU and address set, median wall time\n{}",
         agent_table(&agent)
+    );
+    println!(
+        "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
+        exec.table()
     );
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
@@ -92,6 +98,13 @@ fn bench(directory: &Path) -> Result<bool> {
 
 fn bench_nri() -> Result<bool> {
     println!("{}", measure_nri()?);
+    Ok(true)
+}
+
+fn bench_exec() -> Result<bool> {
+    let directory = tempfile::tempdir()?;
+    let figures = ExecBench::new(directory.path())?.measure()?;
+    println!("{}", figures.table());
     Ok(true)
 }
 
@@ -350,12 +363,4 @@ fn guest_table(figures: &GuestFigures) -> Table {
         ]);
     }
     table
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.2} ms", time.as_secs_f64() * 1e3)
-}
-
-fn ratio(time: Duration, to: Duration) -> String {
-    format!("{:.2}", time.as_secs_f64() / to.as_secs_f64())
 }

@@ -8,7 +8,10 @@
     missing_docs
 )]
 
+mod pinning;
 mod topology;
+mod units;
+mod workloads;
 
 use std::process::ExitCode;
 
@@ -20,21 +23,26 @@ use serde_json::json;
 
 /// A virtio NIC of no node on the same link as the NIC on node 1: the other end of traffic.
 pub const PEER_MAC: &str = "02:00:00:00:00:77";
+/// Its name in the document.
+pub const PEER_NAME: &str = "net2";
 /// An NVMe disk on node 1.
 pub const NVME_PCI_ADDRESS: &str = "0000:82:00.0";
 /// An empty slot on node 1, for what is plugged in.
 pub const EMPTY_PORT: &str = "empty-port";
-/// What a NIC that is plugged in there is connected to.
+/// Where a NIC that is plugged in there is found, and its MAC address in the document.
+pub const LATE_PCI_ADDRESS: &str = "0000:83:00.0";
+pub const LATE_MAC: &str = "02:00:00:00:00:83";
+/// What it is connected to.
 pub const EMPTY_NETDEV: &str = "late";
 
-/// Two nodes of two CPUs each: 0 and 1, 2 and 3. The policy is empty; a check that needs one writes a
+/// Two nodes of two CPUs each: 0 and 1, 2 and 3. The policy asks for no pins; a check that needs one writes a
 /// drop-in and takes it away again.
 static GUEST: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
         name: "guest_numa",
         managers: &[],
         additions: &[],
-        policy: "",
+        policy: "[[device]]\nrequest = \"late\"\nrequired = false\n",
         devices: json!([
             {
                 "claim": {"namespace": "default", "name": "vm-nic-7xk2p", "podClaimName": "nic"},
@@ -46,6 +54,15 @@ static GUEST: Shared<Managed> = Shared::new(|| {
                 "claim": {"namespace": "default", "name": "vm-disk-b4m9q", "podClaimName": "disk"},
                 "request": "nvme", "driver": "nvme.example.com", "device": "nvme",
                 "host": {"numaNode": 0}, "guest": {"pciAddress": NVME_PCI_ADDRESS}
+            },
+            {
+                "request": "peer", "driver": "net.example.com", "device": "peer",
+                "guest": {"numaNode": 1},
+                "network": {"interfaceName": PEER_NAME, "macAddress": PEER_MAC}
+            },
+            {
+                "request": "late", "driver": "net.example.com", "device": "late",
+                "network": {"interfaceName": "net3", "macAddress": LATE_MAC}
             }
         ]),
         hardware: &format!(
@@ -68,6 +85,45 @@ fn main() -> ExitCode {
             (
                 "the_guest_has_what_the_checks_are_about",
                 topology::is_there,
+            ),
+            ("interrupts_are_served_near", pinning::are_served_near),
+            // irqbalance#271, irqbalance#313, irqbalance#336 (case 101).
+            ("managed_interrupts_are_left", pinning::managed_are_left),
+            // irqbalance(1) (case 105).
+            ("irqbalance_leaves_them_alone", pinning::irqbalance),
+            ("what_others_move_comes_back", pinning::contested),
+            ("cpus_come_and_go", pinning::cpus_come_and_go),
+            ("a_device_is_plugged_in", pinning::plugged_in),
+            ("queues_are_those_of_the_node", pinning::queues),
+            ("what_is_pinned_no_more", pinning::no_more),
+            ("revert_puts_masks_back", pinning::revert),
+            (
+                "exec_runs_near_the_device",
+                workloads::exec_runs_near_the_device,
+            ),
+            (
+                "exit_codes_and_signals_pass",
+                workloads::exit_codes_and_signals_pass,
+            ),
+            ("a_cpuset_is_kept", workloads::a_cpuset_is_kept),
+            (
+                "cpus_that_went_or_are_isolated_are_not_taken",
+                workloads::cpus_that_went_or_are_isolated_are_not_taken,
+            ),
+            ("env_binds_a_container", workloads::env_binds_a_container),
+            // systemd#13248, systemd#14749 (case 106).
+            ("pinned_units_run_near_the_device", units::run_near),
+            (
+                "a_second_pass_changes_no_unit",
+                units::a_second_pass_changes_no_unit,
+            ),
+            (
+                "what_is_pinned_no_more_is_free",
+                units::what_is_pinned_no_more_is_free,
+            ),
+            (
+                "revert_frees_what_is_pinned",
+                units::revert_frees_what_is_pinned,
             ),
         ],
     )

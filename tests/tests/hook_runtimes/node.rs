@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use dra_guest_tests::programs::static_program;
@@ -51,14 +51,25 @@ pub struct Node {
     pub command: Vec<String>,
 }
 
+fn place(node: &Path, name: &str) -> PathBuf {
+    let first = Path::new(name).components().next();
+    if first == Some(Component::Normal("vm".as_ref())) {
+        let uid = POD[2].1;
+        return node
+            .join(format!("pods/{uid}/volumes/kubernetes.io~empty-dir"))
+            .join(name);
+    }
+    node.join(name)
+}
+
 impl Node {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         // Containers reach it as another user would.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = |name: &str| directory.path().join(name);
+        let path = |name: &str| place(directory.path(), name);
         busybox_root(&path("root")).unwrap();
-        fs::create_dir(path("vm")).unwrap();
+        fs::create_dir_all(path("vm")).unwrap();
         fs::create_dir(path("canary")).unwrap();
         fs::write(path("canary/device-attributes.json"), "untouched").unwrap();
         fs::write(path("metadata.json"), METADATA).unwrap();
@@ -81,8 +92,9 @@ impl Node {
         }
     }
 
+    /// A file of the node; the volume that is the VM mount is `vm`, an emptyDir of the pod.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+        place(self.directory.path(), name)
     }
 
     pub fn without_vm_mount(mut self) -> Self {

@@ -1,11 +1,13 @@
 //! The way of the kernels that take an interface down, on one that does not.
 
+use std::sync::LazyLock;
+
 use super::namespace::{block_on, in_namespace, ip, veth};
 use super::*;
 
 fn kernel(netlink: &Netlink) -> Kernel<'_> {
-    let proc = Path::new("/proc");
-    Kernel { netlink, proc }
+    static ROOTS: LazyLock<Roots> = LazyLock::new(Roots::default);
+    Kernel::new(netlink, &ROOTS)
 }
 
 /// The kernel that runs the tests may rename interfaces that are up: the way for the others

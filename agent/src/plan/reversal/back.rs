@@ -20,6 +20,8 @@ pub(super) enum Back {
     /// Once the names are what they were.
     AlternativeName(Step),
     Left(String),
+    /// It is not known how it is now: this was no look at it.
+    NotLookedAt,
 }
 
 /// What becomes of the thing of an entry; `interface` is the one whose it is.
@@ -76,6 +78,7 @@ pub(super) fn back(
         Action::RemoveAddress { .. } | Action::RemoveRoute { .. } | Action::RemoveRule { .. } => {
             Back::Already
         }
+        Action::Pin(_) => Back::NotLookedAt,
     }
 }
 

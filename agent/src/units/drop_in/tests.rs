@@ -81,7 +81,7 @@ fn a_unit_of_several_devices_is_near_all_of_them() {
     assert!(texts[1].contains("\nNUMAMask=0\n") && texts[1].contains("\nCPUAffinity=0-1\n"));
 }
 
-// Single-node guests (case 99).
+// One-node guests (case 99).
 #[test]
 fn with_one_node_nothing_is_written() {
     let pinned = [pinned("a.service", "nic/vf", "0", "0-1")];
@@ -90,7 +90,7 @@ fn with_one_node_nothing_is_written() {
     }
 }
 
-// A unit with a NUMAMask= that the kernel refuses does not start (case 97).
+// NFD#791, fake-gpu-operator#216 (case 97): a unit with such a NUMAMask= would not start.
 #[test]
 fn what_the_kernel_would_refuse_is_not_written_and_told() {
     let no_memory = [pinned("a.service", "gpu/gpu", "2", "4-5")];
