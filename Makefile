@@ -11,7 +11,7 @@ help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
-	@tests/setup/setup.sh guest lint cluster bench
+	@tests/setup/setup.sh guest lint cluster runtimes bench
 
 build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
@@ -39,7 +39,7 @@ demo-cluster: ## Show it on a node of Kubernetes: driver, pod, hook, guest, rela
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo-cluster
 
 test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
-	@tests/setup/setup.sh guest cluster
+	@tests/setup/setup.sh guest cluster runtimes
 	cargo test --locked --workspace --no-fail-fast
 
 lint: ## Check format, lints, documentation, licences and sources

@@ -2,10 +2,9 @@
 
 use std::str::FromStr;
 
-use device_attributes::Name;
-
 use crate::absolute_path::AbsolutePath;
 use crate::command_line::{CommandOption, Invocation, UsageError, options};
+use crate::key_pattern::KeyPattern;
 
 /// The options of `create-container`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +17,8 @@ pub struct HookOptions {
     pub metadata_dir: Vec<AbsolutePath>,
     /// Files of the node with attributes.
     pub attributes: Vec<AbsolutePath>,
-    /// The attributes that may leave the node; all where there are none.
-    pub export: Vec<Name>,
+    /// Which attributes may leave the node; all where there are none.
+    pub export: Vec<KeyPattern>,
     /// What broken input means.
     pub on_error: OnError,
     /// File of the node that messages are appended to.

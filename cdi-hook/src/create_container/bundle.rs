@@ -58,7 +58,7 @@ pub(crate) struct Bundle {
 #[derive(Debug)]
 pub(crate) enum Configuration {
     /// It had to be read.
-    Read(Config),
+    Read(Box<Config>),
     /// The state said enough. This is its bundle.
     Unread(Option<String>),
 }
@@ -116,7 +116,7 @@ impl Bundle {
                 .annotations
                 .or_else(|| config.annotations.take())
                 .unwrap_or_default(),
-            configuration: Configuration::Read(config),
+            configuration: Configuration::Read(Box::new(config)),
         })
     }
 }

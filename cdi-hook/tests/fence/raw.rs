@@ -5,10 +5,10 @@ use std::io;
 /// Makes it with numbers alone; pointers come from [`text`].
 #[allow(unsafe_code, clippy::cast_possible_truncation)]
 pub(crate) fn call(number: libc::c_long, arguments: [libc::c_long; 6]) -> io::Result<libc::c_long> {
-    let [a, b, c, d, e, f] = arguments;
+    let [first, second, third, fourth, fifth, sixth] = arguments;
     // SAFETY: The process exists for this one call. Those that could harm its memory end it, which is
     // what the test is about; a pointer that is bad is answered with EFAULT.
-    let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
+    let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth, sixth) };
     if result == -1 {
         return Err(io::Error::last_os_error());
     }

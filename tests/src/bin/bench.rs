@@ -17,8 +17,8 @@ fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
-        Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -96,15 +96,15 @@ fn bench(directory: &Path) -> Result<bool> {
     Ok(true)
 }
 
-fn bench_nri() -> Result<bool> {
-    println!("{}", measure_nri()?);
-    Ok(true)
-}
-
 fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
     println!("{}", figures.table());
+    Ok(true)
+}
+
+fn bench_nri() -> Result<bool> {
+    println!("{}", measure_nri()?);
     Ok(true)
 }
 

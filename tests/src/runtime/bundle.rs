@@ -1,5 +1,6 @@
-//! runc and crun, started with a bundle whose hooks are the suite's.
+//! runc, crun and youki, started with a bundle whose hooks are the suite's.
 
+use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use super::cgroup::Cgroup;
 use super::mount::BindMount;
 use super::private::{self, Cgroups, Outcome};
+use crate::cache::tool;
 
 /// A low-level runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,20 +20,26 @@ pub enum OciRuntime {
     Runc,
     /// crun.
     Crun,
+    /// youki.
+    Youki,
 }
 
 impl OciRuntime {
     /// Its program.
-    pub fn program(self) -> &'static str {
+    ///
+    /// # Errors
+    /// When youki was not built yet.
+    pub fn program(self) -> io::Result<PathBuf> {
         match self {
-            Self::Runc => "runc",
-            Self::Crun => "crun",
+            Self::Runc => Ok("runc".into()),
+            Self::Crun => Ok("crun".into()),
+            Self::Youki => tool("youki").map_err(io::Error::other),
         }
     }
 
     pub(crate) fn cgroups(self) -> Cgroups {
         match self {
-            Self::Runc => Cgroups::Machine,
+            Self::Runc | Self::Youki => Cgroups::Machine,
             Self::Crun => Cgroups::Unified,
         }
     }
@@ -92,7 +100,7 @@ impl Bundle {
             directory.path().join("config.json"),
             serde_json::to_vec_pretty(&self.config(&cgroup))?,
         )?;
-        let mut command = vec![runtime.program().into()];
+        let mut command: Vec<OsString> = vec![runtime.program()?.into()];
         if runtime == OciRuntime::Crun {
             command.push("--cgroup-manager=cgroupfs".into());
         }

@@ -93,7 +93,7 @@ pub(crate) const CASES: &[Case] = &[
             content(
                 scene,
                 METADATA.replacen("\"requests\": [", "\"requests\": {", 1),
-            )
+            );
         },
         expected: Expected::Broken("sriov.example.com-metadata.json"),
     },
@@ -246,9 +246,12 @@ fn an_endless_state() {
     assert!(said.contains("did not end within 8 s"), "{said}");
 }
 
+/// Puts something in the place of `config.json`.
+type Arrange<'a> = &'a dyn Fn(&PathBuf);
+
 fn bundles() {
     let long = format!("{{\"x\":\"{}\"}}", "x".repeat(17 << 20));
-    let cases: [(&str, &dyn Fn(&PathBuf), &str); 7] = [
+    let cases: [(&str, Arrange<'_>, &str); 7] = [
         (
             "none",
             &|file| fs::remove_file(file).unwrap(),

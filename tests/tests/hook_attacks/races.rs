@@ -249,7 +249,7 @@ fn the_drivers_file() {
     let swap = || {
         let mut file = File::create(&source).unwrap();
         let _ = file.write_all(METADATA.as_bytes());
-        let _ = file.write_all(&[b' '; 70_000]);
+        let _ = file.write_all(&vec![b' '; 70_000]);
         let _ = file.set_len(METADATA.len() as u64);
         let _ = file.write_all(b"x");
     };

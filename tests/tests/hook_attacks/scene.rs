@@ -19,6 +19,10 @@ pub(crate) const VM_MOUNT: &str = "/var/run/device-attributes";
 pub(crate) const UID: &str = "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52";
 pub(crate) const FILE: &str = "device-attributes.json";
 
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own that a case turns"
+)]
 /// A container's root, the pod's volume that is its VM mount, the metadata that its DRA driver wrote,
 /// and a canary that no container may reach.
 pub(crate) struct Scene {

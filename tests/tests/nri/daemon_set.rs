@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::cluster::{NODE, NRI_IMAGE, shipped, write_nri};
+use dra_guest_tests::cluster::{NODE, NRI_IMAGE, shipped, write_nri_image};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::wait;
 use dra_guest_tests::way_on_node::Asker;
@@ -45,7 +45,7 @@ fn install(stage: &Stage) -> Result<()> {
     let cluster = &stage.bed.cluster;
     let directory = tempfile::tempdir()?;
     let archive = directory.path().join("nri.tar");
-    write_nri(&archive)?;
+    write_nri_image(&archive)?;
     cluster.node().import(&archive)?;
     let label = json!({"metadata": {"labels": {"kubevirt.io/schedulable": "true"}}});
     cluster

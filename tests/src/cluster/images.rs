@@ -1,4 +1,4 @@
-//! The images of the node's programs, built by podman from `deploy/` as a user builds them.
+//! The images of `deploy/`, built by podman from its recipes as a user builds them.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,18 @@ use anyhow::Result;
 use crate::command::stdout_of;
 use crate::programs::{static_program, workspace};
 
-/// The name of the relay's image.
+/// The relay's image.
 pub const RELAY_IMAGE: &str = "dra-guest.example.com/dra-guest-relay:test";
-/// The name of the NRI plugin's image.
+/// The image of the hook's installer.
+pub const HOOK_IMAGE: &str = "dra-guest.example.com/dra-guest-hook:test";
+/// The NRI plugin's image.
 pub const NRI_IMAGE: &str = "dra-guest.example.com/dra-guest-nri:test";
 
 /// Writes an archive of the relay's image that containerd imports.
 ///
 /// # Errors
-/// When it does not build; the error has podman's words.
-pub(super) fn write_relay(archive: &Path) -> Result<()> {
+/// When the relay or the image does not build; the error has podman's words.
+pub(super) fn write_relay_image(archive: &Path) -> Result<()> {
     write(
         RELAY_IMAGE,
         "deploy/Containerfile",
@@ -27,11 +29,24 @@ pub(super) fn write_relay(archive: &Path) -> Result<()> {
     )
 }
 
-/// Writes an archive of the plugin's image that containerd imports.
+/// The same of the hook's installer.
 ///
 /// # Errors
-/// When it does not build; the error has podman's words.
-pub fn write_nri(archive: &Path) -> Result<()> {
+/// When the hook or the image does not build.
+pub fn write_hook_image(archive: &Path) -> Result<()> {
+    write(
+        HOOK_IMAGE,
+        "deploy/hook/Containerfile",
+        &["dra-cdi-hook"],
+        archive,
+    )
+}
+
+/// The same of the NRI plugin, which brings the hook.
+///
+/// # Errors
+/// When a program or the image does not build.
+pub fn write_nri_image(archive: &Path) -> Result<()> {
     write(
         NRI_IMAGE,
         "deploy/nri/Containerfile",
