@@ -10,6 +10,9 @@ use device_attributes::Pod;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
+/// Where the emptyDirs are, below a pod's directory.
+const EMPTY_DIRS: &str = "volumes/kubernetes.io~empty-dir";
+
 /// The kubelet's directory.
 #[derive(Debug, Clone)]
 pub(super) struct Kubelet(PathBuf);
@@ -53,10 +56,13 @@ impl Kubelet {
         Self(directory.to_owned())
     }
 
-    /// The VM mount of a pod, below the pod's own directory.
+    /// The VM mount of a pod: an emptyDir of that very pod, as the hook has it.
     pub(super) fn volume(&self, pod: &Pod, path: &Path) -> Result<OwnedFd, VolumeError> {
         let uid = pod.uid.as_ref().map_or("", |uid| uid.as_str());
-        let below = Path::new("pods").join(uid);
+        let below = Path::new("pods").join(uid).join(EMPTY_DIRS);
+        if path.parent() != Some(&self.0.join(&below)) {
+            return Err(self.elsewhere(&below, path));
+        }
         self.open(&below, path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
@@ -88,10 +94,7 @@ impl Kubelet {
                 && components.all(|part| matches!(part, Component::Normal(_)))
         };
         let Some(rest) = rest.filter(is_plain) else {
-            return Err(VolumeError::Elsewhere {
-                path: path.display().to_string(),
-                directory: directory.display().to_string(),
-            });
+            return Err(self.elsewhere(below, path));
         };
         let failed = |source| VolumeError::Open {
             path: path.display().to_string(),
@@ -114,5 +117,12 @@ impl Kubelet {
             resolve,
         )
         .map_err(failed)
+    }
+
+    fn elsewhere(&self, below: &Path, path: &Path) -> VolumeError {
+        VolumeError::Elsewhere {
+            path: path.display().to_string(),
+            directory: self.0.join(below).display().to_string(),
+        }
     }
 }

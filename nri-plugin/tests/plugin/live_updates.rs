@@ -136,8 +136,10 @@ fn a_volume_elsewhere_gets_no_document() {
     let dotted = node
         .volume()
         .join("../../../../00000000-0000-4000-8000-000000000000/volumes/v");
+    let below = node.volume().join("below");
+    fs::create_dir(&below).unwrap();
     let mut runtime = Runtime::accept(&node.listener);
-    for (number, source) in [&elsewhere, &linked, &other_pod, &dotted]
+    for (number, source) in [&elsewhere, &linked, &other_pod, &dotted, &below]
         .into_iter()
         .enumerate()
     {
@@ -147,10 +149,10 @@ fn a_volume_elsewhere_gets_no_document() {
         assert!(hook(&runtime.create(&pod(), &container)).is_some());
     }
     fs::write(node.metadata(), newer(3, "192.0.2.7/24")).unwrap();
-    wait("four refusals", || {
-        node.log().matches("is not kept up to date").count() == 4
+    wait("five refusals", || {
+        node.log().matches("is not kept up to date").count() == 5
     });
-    for directory in [elsewhere, other_pod] {
+    for directory in [elsewhere, other_pod, below] {
         assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
     }
 }

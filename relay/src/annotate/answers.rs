@@ -186,7 +186,7 @@ mod tests {
         let (mut plugin, relay) = UnixStream::pair().unwrap();
         plugin.write_all(question.as_bytes()).await.unwrap();
         let mut answer = String::new();
-        let (_, read) = tokio::join!(converse(relay, heard), plugin.read_to_string(&mut answer));
+        let ((), read) = tokio::join!(converse(relay, heard), plugin.read_to_string(&mut answer));
         read.unwrap();
         answer
     }
