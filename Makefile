@@ -3,17 +3,17 @@
 host := $(shell uname -m)-unknown-linux-musl
 targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine.
-static := dra-cdi-hook dra-guest-agent
+static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
-.PHONY: help setup build image demo demo-cluster test lint advisories bench clean
+.PHONY: help setup build image image-nri demo demo-cluster test lint advisories bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
-	@tests/setup/setup.sh guest lint cluster bench
+	@tests/setup/setup.sh guest lint cluster runtimes bench
 
-build: ## Build the static release programs, hook and agent for x86-64 and aarch64
+build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
@@ -24,6 +24,12 @@ image: ## Build the relay's container image with podman; its name is image=NAME
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
 	@podman build --quiet --file deploy/Containerfile --tag $(image) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
 
+image-nri ?= dra-guest-nri:0.1.0
+
+image-nri: ## Build the NRI plugin's container image with podman; its name is image-nri=NAME
+	@cargo build --quiet --locked --release --target $(host) --package dra-guest-nri --package dra-cdi-hook
+	@podman build --quiet --file deploy/nri/Containerfile --tag $(image-nri) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
+
 demo: ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)
 	@tests/setup/setup.sh guest
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo
@@ -33,7 +39,7 @@ demo-cluster: ## Show it on a node of Kubernetes: driver, pod, hook, guest, rela
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo-cluster
 
 test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
-	@tests/setup/setup.sh guest cluster
+	@tests/setup/setup.sh guest cluster runtimes
 	cargo test --locked --workspace --no-fail-fast
 
 lint: ## Check format, lints, documentation, licences and sources
@@ -47,7 +53,7 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	@tests/setup/setup.sh lint
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
-bench: ## Measure against peers: nvidia-cdi-hook, a script, netlink alone, networkd, a bare apply (root, Go)
+bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
 	@tests/setup/setup.sh guest bench cluster
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 

@@ -28,6 +28,17 @@ impl AbsolutePath {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// `/`.
+    pub(crate) fn root() -> Self {
+        Self("/".to_owned())
+    }
+
+    /// The path of something in this directory.
+    #[must_use]
+    pub(crate) fn join(&self, name: &str) -> Self {
+        Self(format!("{}/{name}", self.0.trim_end_matches('/')))
+    }
 }
 
 impl FromStr for AbsolutePath {

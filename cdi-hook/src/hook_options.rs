@@ -2,29 +2,52 @@
 
 use std::str::FromStr;
 
-use device_attributes::Name;
-
 use crate::absolute_path::AbsolutePath;
 use crate::command_line::{CommandOption, Invocation, UsageError, options};
+use crate::key_pattern::KeyPattern;
 
 /// The options of `create-container`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookOptions {
     /// Directory of the container to write into.
     pub vm_mount: AbsolutePath,
+    /// What the VM mount of a pod may be.
+    pub vm_mount_source: VmMountSource,
     /// Directories of the node with metadata files.
     pub metadata_dir: Vec<AbsolutePath>,
     /// Files of the node with attributes.
     pub attributes: Vec<AbsolutePath>,
-    /// The attributes that may leave the node; all where there are none.
-    pub export: Vec<Name>,
+    /// Which attributes may leave the node; all where there are none.
+    pub export: Vec<KeyPattern>,
     /// What broken input means.
     pub on_error: OnError,
     /// File of the node that messages are appended to.
     pub log: Option<AbsolutePath>,
 }
 
-/// What broken input, or any other failure, means for the container.
+/// What the VM mount of a pod may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VmMountSource {
+    /// An emptyDir of the pod that the runtime names; any mount where it names none.
+    Pod,
+    /// Any mount.
+    Any,
+}
+
+impl FromStr for VmMountSource {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "pod" => Ok(Self::Pod),
+            "any" => Ok(Self::Any),
+            _ => Err("expected is pod or any"),
+        }
+    }
+}
+
+/// What broken metadata or attributes mean for the container. What is refused for safety is an error
+/// in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
     /// Exit 1: the runtime does not start the container.
@@ -53,6 +76,7 @@ impl HookOptions {
     pub fn from_invocation(invocation: &Invocation) -> Result<Self, UsageError> {
         Ok(Self {
             vm_mount: invocation.required(&options::VM_MOUNT)?,
+            vm_mount_source: invocation.required(&options::VM_MOUNT_SOURCE)?,
             metadata_dir: invocation.values(&options::METADATA_DIR)?,
             attributes: invocation.values(&options::ATTRIBUTES)?,
             export: invocation.values(&options::EXPORT)?,
@@ -72,6 +96,11 @@ impl HookOptions {
             }
         };
         option(&options::VM_MOUNT, self.vm_mount.as_str());
+        let source = match self.vm_mount_source {
+            VmMountSource::Pod => "pod",
+            VmMountSource::Any => "any",
+        };
+        option(&options::VM_MOUNT_SOURCE, source);
         for directory in &self.metadata_dir {
             option(&options::METADATA_DIR, directory.as_str());
         }
@@ -110,6 +139,7 @@ mod tests {
     fn options_survive_the_way_through_a_spec() {
         let given = [
             "--vm-mount=/vm",
+            "--vm-mount-source=any",
             "--metadata-dir=/a",
             "--metadata-dir=/b=c d",
             "--attributes=/c",

@@ -3,20 +3,30 @@
 //! A container runtime starts it as root, with the whole host in sight, against a root file system
 //! that a stranger made. So: no environment but one log level, no child process, no network, no
 //! mount; every path of the container is resolved by the kernel inside the root file system
-//! ([`create_container`]).
+//! (`create_container`).
 
 mod absolute_path;
 pub mod command_line;
 mod create_container;
+mod doctor;
+pub mod fence;
+mod generate;
+mod glob;
 mod hook_options;
-mod spec;
+mod install;
+pub mod keep_up;
+mod key_pattern;
+mod node_root;
+pub mod spec;
+mod whole_file;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 pub use crate::absolute_path::{AbsolutePath, AbsolutePathError};
 use crate::command_line::{Invocation, Parsed, UsageError, WRONG_USAGE};
-pub use crate::hook_options::{HookOptions, OnError};
+pub use crate::hook_options::{HookOptions, OnError, VmMountSource};
+pub use crate::key_pattern::{KeyPattern, KeyPatternError};
 
 /// Runs the program: reads the command line and does what it asks for.
 pub fn main() -> ExitCode {
@@ -39,9 +49,17 @@ fn create_container_of(invocation: &Invocation) -> Result<ExitCode, UsageError> 
 }
 
 fn wrong_usage(error: &UsageError) -> ExitCode {
+    print_error(error);
+    ExitCode::from(WRONG_USAGE)
+}
+
+fn print_error(error: &dyn std::fmt::Display) {
     // Nothing can be said when even this cannot be written.
     let _ = writeln!(std::io::stderr(), "dra-cdi-hook: error: {error}");
-    ExitCode::from(WRONG_USAGE)
+}
+
+fn print_note(note: &str) {
+    let _ = writeln!(std::io::stderr(), "dra-cdi-hook: note: {note}");
 }
 
 /// Writes what was asked for to standard output; `what` names it in the message of a failure.
@@ -50,10 +68,9 @@ fn print(bytes: &[u8], what: &str) -> ExitCode {
     match output.write_all(bytes).and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "dra-cdi-hook: error: {what} cannot be written to standard output: {error}"
-            );
+            print_error(&format_args!(
+                "{what} cannot be written to standard output: {error}"
+            ));
             ExitCode::from(1)
         }
     }

@@ -1,4 +1,5 @@
-//! The CDI spec of `dra-guest/vm=attributes`: a device that is nothing but the hook.
+//! What asks a runtime for the hook: the CDI spec of `dra-guest/vm=attributes`, a device that is
+//! nothing but the hook; an entry of a `hooks.d` directory; the hooks of an OCI configuration.
 
 use std::process::ExitCode;
 
@@ -8,18 +9,23 @@ use crate::absolute_path::AbsolutePath;
 use crate::command_line::{Invocation, UsageError, options};
 use crate::hook_options::HookOptions;
 
-/// The device's kind.
-const KIND: &str = "dra-guest/vm";
-/// The device's name.
-const DEVICE: &str = "attributes";
-/// The oldest CDI version that every runtime with CDI reads, podman 4.3 included. A runtime refuses
-/// a file whose version it does not know.
-const CDI_VERSION: &str = "0.5.0";
+/// The CDI device's kind.
+pub const KIND: &str = "dra-guest/vm";
+/// The CDI device's name.
+pub const DEVICE: &str = "attributes";
+/// The oldest CDI version that carries it, and that every runtime with CDI reads, podman 4.3 included.
+/// A runtime refuses a file whose version it does not know. Before 0.5.0 a device's name could not start
+/// with a digit, as a claim's UID may.
+pub const CDI_VERSION: &str = "0.5.0";
 /// Seconds until the runtime kills the hook; the hook itself gives up before.
-const TIMEOUT: u32 = 10;
+pub const TIMEOUT: u32 = 10;
 /// Never empty: a hook without `env` gets the environment of the container's image from runc
 /// before 1.3, `LD_PRELOAD` included.
-const ENVIRONMENT: [&str; 1] = ["DRA_GUEST_LOG=info"];
+pub const ENVIRONMENT: [&str; 1] = ["DRA_GUEST_LOG=info"];
+/// The annotation that asks for the hook where a `hooks.d` entry is installed; its value is `true`.
+pub const ANNOTATION: &str = "dra-guest/hook";
+/// The one stage at which the container's mounts are there, and its processes are not.
+const STAGE: &str = "createContainer";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,47 +44,150 @@ struct Device<'a> {
 
 #[derive(Serialize)]
 struct ContainerEdits<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mounts: Vec<Mount>,
     hooks: [Hook<'a>; 1],
 }
 
+/// A file of the node that is mounted in the container.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Mount {
+    host_path: String,
+    container_path: String,
+    options: [&'static str; 5],
+}
+
+impl Mount {
+    /// A mount that the container can only read.
+    pub(crate) fn read_only(host_path: &AbsolutePath, container_path: &str) -> Self {
+        Self {
+            host_path: host_path.to_string(),
+            container_path: container_path.to_owned(),
+            options: ["ro", "bind", "nosuid", "nodev", "noexec"],
+        }
+    }
+}
+
+/// A hook; CDI alone names the stage in it.
 #[derive(Serialize)]
 struct Hook<'a> {
-    #[serde(rename = "hookName")]
-    stage: &'a str,
+    #[serde(rename = "hookName", skip_serializing_if = "Option::is_none")]
+    stage: Option<&'a str>,
     path: &'a str,
     args: Vec<String>,
     env: [&'a str; 1],
     timeout: u32,
 }
 
+/// An entry of a `hooks.d` directory, see oci-hooks(5).
+#[derive(Serialize)]
+struct HooksEntry<'a> {
+    version: &'a str,
+    hook: Hook<'a>,
+    when: When<'a>,
+    stages: [&'a str; 1],
+}
+
+#[derive(Serialize)]
+struct When<'a> {
+    annotations: Annotations<'a>,
+}
+
+/// Regular expressions for key and value.
+#[derive(Serialize)]
+struct Annotations<'a> {
+    #[serde(rename = "^dra-guest/hook$")]
+    ours: &'a str,
+}
+
+/// `hooks` of an OCI configuration.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OciHooks<'a> {
+    create_container: [Hook<'a>; 1],
+}
+
 /// Runs `dra-cdi-hook spec`.
 pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
     let hook_path: AbsolutePath = invocation.required(&options::HOOK_PATH)?;
     let hook = HookOptions::from_invocation(invocation)?;
-    Ok(crate::print(&to_bytes(&hook_path, &hook), "the CDI spec"))
+    let form: String = invocation.required(&options::FORM)?;
+    let bytes = match form.as_str() {
+        "hooks.d" => hooks_entry(&hook_path, &hook),
+        "oci" => oci_hooks(&hook_path, &hook),
+        _ => cdi(KIND, DEVICE, &hook_path, &hook, Vec::new()),
+    };
+    Ok(crate::print(&bytes, "the spec"))
 }
 
-fn to_bytes(hook_path: &AbsolutePath, hook: &HookOptions) -> Vec<u8> {
-    let mut args = vec!["dra-cdi-hook".to_owned(), "create-container".to_owned()];
-    args.extend(hook.to_arguments());
-    let spec = Spec {
+/// A CDI spec of one device that is the hook, with what is mounted for it.
+pub(crate) fn cdi(
+    kind: &str,
+    device: &str,
+    path: &AbsolutePath,
+    options: &HookOptions,
+    mounts: Vec<Mount>,
+) -> Vec<u8> {
+    to_bytes(&Spec {
         cdi_version: CDI_VERSION,
-        kind: KIND,
+        kind,
         devices: [Device {
-            name: DEVICE,
+            name: device,
             container_edits: ContainerEdits {
-                hooks: [Hook {
-                    stage: "createContainer",
-                    path: hook_path.as_str(),
-                    args,
-                    env: ENVIRONMENT,
-                    timeout: TIMEOUT,
-                }],
+                mounts,
+                hooks: [hook(Some(STAGE), path, options)],
             },
         }],
-    };
-    // Writing to memory cannot fail, and there is no map in it.
-    let mut bytes = serde_json::to_vec_pretty(&spec).unwrap_or_default();
+    })
+}
+
+/// An entry of a `hooks.d` directory.
+pub(crate) fn hooks_entry(path: &AbsolutePath, options: &HookOptions) -> Vec<u8> {
+    to_bytes(&HooksEntry {
+        version: "1.0.0",
+        hook: hook(None, path, options),
+        when: When {
+            annotations: Annotations { ours: "^true$" },
+        },
+        stages: [STAGE],
+    })
+}
+
+/// `hooks` of an OCI configuration, such as containerd's `base_runtime_spec`.
+fn oci_hooks(path: &AbsolutePath, options: &HookOptions) -> Vec<u8> {
+    to_bytes(&OciHooks {
+        create_container: [hook(None, path, options)],
+    })
+}
+
+fn hook<'a>(stage: Option<&'a str>, path: &'a AbsolutePath, options: &HookOptions) -> Hook<'a> {
+    let mut args = vec!["dra-cdi-hook".to_owned(), "create-container".to_owned()];
+    args.extend(options.to_arguments());
+    Hook {
+        stage,
+        path: path.as_str(),
+        args,
+        env: ENVIRONMENT,
+        timeout: TIMEOUT,
+    }
+}
+
+fn to_bytes(value: &impl Serialize) -> Vec<u8> {
+    // Writing to memory cannot fail, and there is no map in these.
+    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
     bytes.push(b'\n');
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_annotation_of_the_entry_is_the_one_that_is_documented() {
+        let annotations = serde_json::to_value(Annotations { ours: "" }).unwrap();
+        let key = format!("^{ANNOTATION}$");
+        assert!(annotations.get(&key).is_some(), "{annotations}");
+    }
 }

@@ -51,6 +51,14 @@ fn options_of_the_hook_go_into_the_spec() {
 }
 
 #[test]
+fn the_other_forms_ask_for_the_same_hook() {
+    let form = |form: &str| spec(&["--form", form]).1;
+    assert_eq!(form("cdi"), include_str!("spec/plain.json"));
+    assert_eq!(form("hooks.d"), include_str!("spec/hooks.d.json"));
+    assert_eq!(form("oci"), include_str!("spec/oci.json"));
+}
+
+#[test]
 fn wrong_usage_is_exit_code_2() {
     for arguments in [
         ["--hook-path", "dra-cdi-hook"],
@@ -122,7 +130,7 @@ fn a_spec_that_cannot_be_written_is_exit_code_1() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
-        "dra-cdi-hook: error: the CDI spec cannot be written to standard output: No space left on \
+        "dra-cdi-hook: error: the spec cannot be written to standard output: No space left on \
          device (os error 28)\n"
     );
 }

@@ -19,7 +19,7 @@ fn run(container: &Container, shape: &str) -> Outcome {
     let state = shape
         .replace("BUNDLE", container.path("bundle").to_str().unwrap())
         .replace("ROOT", container.root("").to_str().unwrap());
-    container.run_with_state(state.as_bytes(), &[])
+    container.run_with_state(state.as_bytes(), &["--vm-mount-source", "any"])
 }
 
 fn pod(container: &Container) -> Option<Value> {
@@ -83,7 +83,9 @@ fn the_pod_is_also_found_in_the_configuration() {
         .to_string(),
     )
     .unwrap();
-    container.run(&[]).assert_success();
+    container
+        .run(&["--vm-mount-source", "any"])
+        .assert_success();
     assert_eq!(
         pod(&container),
         Some(json!({"namespace": "default", "name": "vm"}))
@@ -103,7 +105,7 @@ fn a_hostile_pod_name_is_left_out_and_told() {
     let log = container.path("log");
     let outcome = container.run_with_state(
         state.to_string().as_bytes(),
-        &["--log", log.to_str().unwrap()],
+        &["--vm-mount-source", "any", "--log", log.to_str().unwrap()],
     );
     outcome.assert_success();
     assert_eq!(pod(&container), None);

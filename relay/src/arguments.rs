@@ -119,6 +119,18 @@ pub struct Arguments {
     #[arg(long, requires = "node_name", conflicts_with = "claims")]
     pub annotate_pods: bool,
 
+    /// With --node-name: give the documents of VMs' pods to dra-guest-nri, on this UNIX socket
+    ///
+    /// Who is not root there gets no answer. The relay needs the rights to list and watch resourceclaims and
+    /// resourceslices then (deploy/nri). Where its directory is not there yet it is waited for.
+    #[arg(
+        long,
+        value_name = "PATH",
+        requires = "node_name",
+        conflicts_with = "claims"
+    )]
+    pub attributes_socket: Option<PathBuf>,
+
     /// With --annotate-pods: the kubelet's directory of plugins, /var/lib/kubelet/plugins, with the drivers' metadata
     ///
     /// What drivers write there (KEP-5304) is what the document says. Devices without metadata, and all without this

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use device_attributes::report::PORT;
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::time::sleep;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 use tracing::warn;
@@ -93,6 +93,14 @@ impl UnixSocket {
             path: path.to_owned(),
             identity: (metadata.dev(), metadata.ino()),
         })
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// When the system is short of something.
+    pub async fn accept(&self) -> io::Result<UnixStream> {
+        self.listener.accept().await.map(|(stream, _)| stream)
     }
 
     /// Hands every connection to the guest with the CID of this socket, for as long as the relay runs.

@@ -78,8 +78,11 @@ pub async fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         (None, Some(node)) => {
             let sockets = arguments.guest_sockets;
-            let annotate = arguments.annotate_pods.then_some(Settings {
+            let wanted = arguments.annotate_pods || arguments.attributes_socket.is_some();
+            let annotate = wanted.then_some(Settings {
                 metadata: arguments.metadata_dir,
+                annotate: arguments.annotate_pods,
+                socket: arguments.attributes_socket,
             });
             let kubeconfig = arguments.kubeconfig.as_deref();
             serve_node::start(node, kubeconfig, sockets, lost_after, annotate).await?

@@ -9,6 +9,7 @@ use device_attributes::report::PORT;
 use tokio::sync::Semaphore;
 
 use crate::annotate::annotator::{Annotator, Settings};
+use crate::annotate::answers;
 use crate::annotate::heard::Heard;
 use crate::cluster::watch::Node;
 use crate::cluster::{connect, events, vsock_mode};
@@ -63,6 +64,9 @@ pub async fn start(
     }
     let annotations = annotate.map(|settings| {
         let heard = Arc::new(Heard::default());
+        if let Some(path) = settings.socket.clone() {
+            work.tasks.spawn(answers::serve(path, Arc::clone(&heard)));
+        }
         let annotator = Annotator::start(
             client.clone(),
             &node,

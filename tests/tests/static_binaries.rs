@@ -8,8 +8,9 @@ use dra_guest_tests::programs::static_program;
 
 /// The most bytes of each: the hook is started for every container, the agent is in every image, and the relay
 /// speaks TLS and HTTP/2 with an API server, answers scrapes over HTTP, and asks the API server who it is (doctor).
-const BYTES: [(&str, u64); 3] = [
+const BYTES: [(&str, u64); 4] = [
     ("dra-cdi-hook", 1_000_000),
+    ("dra-guest-nri", 1_500_000),
     ("dra-guest-agent", 2_600_000),
     ("dra-guest-relay", 6_500_000),
 ];

@@ -1,13 +1,20 @@
 //! The definition of the hook's command line.
 
-use super::{Command, ExitMeaning, Program, Section};
+use super::{Command, CommandOption, ExitMeaning, Program, Section, options};
 
 /// The whole command line of `dra-cdi-hook`.
 pub static PROGRAM: Program = Program {
     name: "dra-cdi-hook",
     version: env!("CARGO_PKG_VERSION"),
     about: "Carries the attributes of DRA devices from a container into its VM",
-    commands: &[&CREATE_CONTAINER, &SPEC],
+    commands: &[
+        &CREATE_CONTAINER,
+        &SPEC,
+        &GENERATE,
+        &INSTALL,
+        &UNINSTALL,
+        &DOCTOR,
+    ],
     exit_codes: &[
         ExitMeaning {
             code: 0,
@@ -43,7 +50,7 @@ pub static CREATE_CONTAINER: Command = Command {
     run: crate::create_container_of,
 };
 
-/// `spec`: the CDI spec that asks for the hook.
+/// `spec`: what asks for the hook.
 pub static SPEC: Command = Command {
     name: "spec",
     about: "Print the CDI spec of the device dra-guest/vm=attributes",
@@ -54,12 +61,147 @@ pub static SPEC: Command = Command {
     sections: &[
         &Section {
             heading: "Options",
-            options: &[&options::HOOK_PATH],
+            options: &[&options::FORM, &options::HOOK_PATH],
         },
         &PASSED_ON,
     ],
-    examples: &[],
+    examples: &[
+        (
+            "dra-cdi-hook spec > /etc/cdi/dra-guest-vm.json",
+            "What install does, by hand",
+        ),
+        (
+            "dra-cdi-hook spec --form oci",
+            "The hooks of a base_runtime_spec of containerd: the hook for every container of a RuntimeClass",
+        ),
+    ],
     run: crate::spec::main,
+};
+
+/// `generate`: for drivers that write no metadata.
+pub static GENERATE: Command = Command {
+    name: "generate",
+    about: "Write metadata and a CDI spec for a ResourceClaim, where its driver writes none",
+    description: &[
+        "Makes of a ResourceClaim and the ResourceSlices of its devices what a driver on upstream's library would \
+         have made: metadata files (KEP-5304), and a CDI spec of the device dra-guest/claim=UID, which mounts them \
+         in the container and runs the hook there. The device's name is printed; whoever prepares the claim gives \
+         it to the kubelet, or a container engine.",
+        "Both are written whole or not at all, the metadata first. Only a directory that root alone may write is \
+         taken. What stands in a running container stays as it is, as with upstream's files.",
+    ],
+    sections: &[
+        &Section {
+            heading: "Options",
+            options: &[
+                &options::CLAIM,
+                &options::SLICES,
+                &options::OUT,
+                &options::METADATA_OUT,
+                &options::PRINT,
+                &options::REMOVE,
+                &options::HOOK_PATH,
+            ],
+        },
+        &PASSED_ON,
+    ],
+    examples: &[
+        (
+            "dra-cdi-hook generate --claim claim.json --slices slices.json",
+            "After kubectl get resourceclaim NAME --output=json > claim.json, and kubectl get resourceslices \
+             --field-selector spec.nodeName=NODE --output=json > slices.json",
+        ),
+        (
+            "dra-cdi-hook generate --remove 1f2e3d4c-0000-4000-8000-123456789abc",
+            "When the claim is unprepared",
+        ),
+    ],
+    run: crate::generate::main,
+};
+
+/// `install`: the hook on a node.
+pub static INSTALL: Command = Command {
+    name: "install",
+    about: "Install this program, its CDI spec and, if asked to, its hooks.d entry on the node",
+    description: &[
+        "Puts the binary in PREFIX/bin, the CDI spec in the directory of --cdi-dir, and makes the \
+         directories. Each file is put in place whole, by rename: a runtime never reads half of one, and a \
+         hook that runs goes on. The binary comes first. What is as it should be is left alone, so that it may \
+         be run at each boot. A file that is there and was not put there by it is an error, or with --force \
+         replaced. An existing file's SELinux label is kept.",
+        "What was installed is on record in PREFIX/lib/dra-guest/dra-cdi-hook.json, for uninstall.",
+    ],
+    sections: &[
+        &Section {
+            heading: "Options",
+            options: &[
+                &options::PREFIX,
+                &options::CDI_DIR,
+                &options::HOOKS_DIR,
+                &options::ROOT,
+                &options::DRY_RUN,
+                &options::FORCE,
+                &options::EVERY,
+            ],
+        },
+        &PASSED_ON,
+    ],
+    examples: &[
+        (
+            "dra-cdi-hook install",
+            "For containerd, CRI-O, podman and Docker by CDI",
+        ),
+        (
+            "dra-cdi-hook install --hooks-dir /etc/containers/oci/hooks.d",
+            "Also for CRI-O and podman by the annotation dra-guest/hook=true",
+        ),
+        (
+            "dra-cdi-hook install --prefix /opt/dra-guest --cdi-dir /var/cdi/static",
+            "On a node whose /etc and /usr are read-only, for a runtime that reads this directory",
+        ),
+    ],
+    run: crate::install::main,
+};
+
+/// `uninstall`: the reverse of `install`.
+pub static UNINSTALL: Command = Command {
+    name: "uninstall",
+    about: "Remove what install put on the node, and nothing else",
+    description: &[
+        "Goes by the record in PREFIX/lib/dra-guest/dra-cdi-hook.json: the CDI spec and the hooks.d entry \
+         first, then the binary, then directories that install made and that are empty. A file that was changed \
+         since stays, and makes the exit code 1, unless --force is given.",
+    ],
+    sections: &[&Section {
+        heading: "Options",
+        options: &[
+            &options::PREFIX,
+            &options::ROOT,
+            &options::DRY_RUN,
+            &options::FORCE,
+        ],
+    }],
+    examples: &[],
+    run: crate::install::uninstall,
+};
+
+/// `doctor`: what is wrong with the node.
+pub static DOCTOR: Command = Command {
+    name: "doctor",
+    about: "Say what on this node would keep the hook from working",
+    description: &[
+        "Looks at the container runtimes and their configuration, the directories of CDI specs and hooks.d \
+         entries, the hook that these name, the DRA drivers' metadata and KubeVirt's pods. It changes nothing. \
+         For their versions it runs the runtimes with --version, unless --root names another root directory.",
+        "Each problem comes with what to do about it, and makes the exit code 1. What it prints is what a bug \
+         report needs.",
+    ],
+    sections: &[&Section {
+        heading: "Options",
+        options: &[&options::ROOT, &options::KUBELET, &options::JSON],
+    }],
+    examples: &[],
+    run: crate::doctor::main,
 };
 
 /// The options of `create-container`.
@@ -74,109 +216,12 @@ static PASSED_ON: Section = Section {
     options: HOOK_OPTIONS,
 };
 
-const HOOK_OPTIONS: &[&super::CommandOption] = &[
+const HOOK_OPTIONS: &[&CommandOption] = &[
     &options::VM_MOUNT,
+    &options::VM_MOUNT_SOURCE,
     &options::METADATA_DIR,
     &options::ATTRIBUTES,
     &options::EXPORT,
     &options::ON_ERROR,
     &options::LOG,
 ];
-
-/// Each option by itself: the code that reads it names it here.
-pub mod options {
-    use crate::command_line::{CommandOption, Count, Value, ValueKind};
-
-    /// Where the document goes.
-    pub static VM_MOUNT: CommandOption = CommandOption {
-        name: "vm-mount",
-        value: Some(Value {
-            name: "DIR",
-            kind: ValueKind::Directory,
-            count: Count::Once,
-            default: Some("/var/run/device-attributes"),
-        }),
-        about: "Directory of the container to write into; it must be a mount of its own",
-        description: "",
-    };
-
-    /// Directories of the node with metadata.
-    pub static METADATA_DIR: CommandOption = CommandOption {
-        name: "metadata-dir",
-        value: Some(Value {
-            name: "DIR",
-            kind: ValueKind::Directory,
-            count: Count::Repeated,
-            default: None,
-        }),
-        about: "Directory of the node with DRA metadata files, beside those of the container",
-        description: "",
-    };
-
-    /// Files of the node with attributes.
-    pub static ATTRIBUTES: CommandOption = CommandOption {
-        name: "attributes",
-        value: Some(Value {
-            name: "FILE",
-            kind: ValueKind::File,
-            count: Count::Repeated,
-            default: None,
-        }),
-        about: "File of the node with attributes, in any form that the agent reads",
-        description: "",
-    };
-
-    /// Which attributes leave the node.
-    pub static EXPORT: CommandOption = CommandOption {
-        name: "export",
-        value: Some(Value {
-            name: "KEY",
-            kind: ValueKind::Text,
-            count: Count::List,
-            default: None,
-        }),
-        about: "Driver attributes that may stand under \"attributes\" in the document, by their full names",
-        description: "Without it all do. What the document's other fields say (PCI address, MAC, NUMA \
-                      node, …) is not touched.",
-    };
-
-    /// What broken input means.
-    pub static ON_ERROR: CommandOption = CommandOption {
-        name: "on-error",
-        value: Some(Value {
-            name: "POLICY",
-            kind: ValueKind::OneOf(&["fail", "skip"]),
-            count: Count::Once,
-            default: Some("fail"),
-        }),
-        about: "What broken input means for the container: fail keeps it from starting, skip lets it \
-                start with what is left, or without a document",
-        description: "",
-    };
-
-    /// The log.
-    pub static LOG: CommandOption = CommandOption {
-        name: "log",
-        value: Some(Value {
-            name: "FILE",
-            kind: ValueKind::File,
-            count: Count::Once,
-            default: None,
-        }),
-        about: "File of the node that messages are appended to; crun and youki drop a hook's output",
-        description: "",
-    };
-
-    /// Where the hook is.
-    pub static HOOK_PATH: CommandOption = CommandOption {
-        name: "hook-path",
-        value: Some(Value {
-            name: "FILE",
-            kind: ValueKind::File,
-            count: Count::Once,
-            default: Some("/usr/local/bin/dra-cdi-hook"),
-        }),
-        about: "Where the hook is installed on the node",
-        description: "",
-    };
-}

@@ -19,10 +19,9 @@ const WIDTH: usize = 80;
 
 /// The help of the program.
 pub fn program_help(program: &Program, detail: Detail) -> String {
-    let mut text = format!(
-        "{}\n\nUsage: {} <COMMAND>\n\nCommands:\n",
-        program.about, program.name
-    );
+    let mut text = String::new();
+    wrap(&mut text, program.about, 0);
+    let _ = write!(text, "\nUsage: {} <COMMAND>\n\nCommands:\n", program.name);
     let commands = program
         .commands
         .iter()
@@ -49,7 +48,8 @@ pub fn program_help(program: &Program, detail: Detail) -> String {
 
 /// The help of a command.
 pub fn command_help(program: &Program, command: &Command, detail: Detail) -> String {
-    let mut text = format!("{}\n", command.about);
+    let mut text = String::new();
+    wrap(&mut text, command.about, 0);
     if detail == Detail::Full {
         for paragraph in command.description {
             text.push('\n');
@@ -77,6 +77,7 @@ pub fn command_help(program: &Program, command: &Command, detail: Detail) -> Str
     if detail == Detail::Full && !command.examples.is_empty() {
         text.push_str("\nExamples:\n");
         for (line, meaning) in command.examples {
+            // Not broken: it is there to be copied.
             let _ = writeln!(text, "  {line}");
             wrap(&mut text, meaning, 10);
         }

@@ -11,9 +11,12 @@ mod definition;
 mod error;
 mod help;
 mod invocation;
+pub mod options;
 mod parse;
 
-pub use definition::{CREATE_CONTAINER, HOOK_SECTION, PROGRAM, SPEC, options};
+pub use definition::{
+    CREATE_CONTAINER, DOCTOR, GENERATE, HOOK_SECTION, INSTALL, PROGRAM, SPEC, UNINSTALL,
+};
 pub use error::UsageError;
 pub use help::{Detail, command_help, program_help};
 pub use invocation::Invocation;

@@ -1,5 +1,6 @@
 //! The OCI bundle: where the container's root file system is.
 
+use std::borrow::Cow;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -15,11 +16,24 @@ const CONFIG_BYTES: usize = 16 << 20;
 
 /// `config.json`, as far as the hook needs it.
 #[derive(Debug, Deserialize)]
-struct Config {
+pub(crate) struct Config {
     #[serde(default)]
     root: Option<ConfigRoot>,
     #[serde(default)]
     annotations: Option<PodAnnotations>,
+    /// What is mounted in the container, in the order in which it is.
+    #[serde(default)]
+    pub(crate) mounts: Vec<ConfigMount>,
+}
+
+/// A mount of `config.json`.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ConfigMount {
+    /// Where it is in the container.
+    pub(crate) destination: String,
+    /// What it is on the node, with a bind mount.
+    #[serde(default)]
+    pub(crate) source: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -36,6 +50,30 @@ pub(crate) struct Bundle {
     pub(crate) rootfs_path: String,
     /// The annotations that name the pod.
     pub(crate) annotations: PodAnnotations,
+    /// `config.json`.
+    pub(crate) configuration: Configuration,
+}
+
+/// `config.json`, read already or only where somebody asks for it.
+#[derive(Debug)]
+pub(crate) enum Configuration {
+    /// It had to be read.
+    Read(Box<Config>),
+    /// The state said enough. This is its bundle.
+    Unread(Option<String>),
+}
+
+impl Configuration {
+    /// What is mounted in the container.
+    pub(crate) fn mounts(&self) -> Result<Cow<'_, [ConfigMount]>, Error> {
+        match self {
+            Self::Read(config) => Ok(Cow::Borrowed(&config.mounts)),
+            Self::Unread(bundle) => {
+                let (bundle, path) = open_bundle(bundle.clone())?;
+                Ok(Cow::Owned(read_config(&bundle, &path)?.mounts))
+            }
+        }
+    }
 }
 
 impl Bundle {
@@ -49,18 +87,19 @@ impl Bundle {
             let rootfs = if root.starts_with('/') {
                 open_place(CWD, &root, ROOTFS)?
             } else {
-                let (bundle, _) = open_bundle(state.bundle)?;
+                let (bundle, _) = open_bundle(state.bundle.clone())?;
                 open_place(&bundle, &root, ROOTFS)?
             };
             return Ok(Self {
                 rootfs,
                 rootfs_path: root,
                 annotations: state.annotations.unwrap_or_default(),
+                configuration: Configuration::Unread(state.bundle),
             });
         }
         let (bundle, bundle_path) = open_bundle(state.bundle)?;
-        let config = read_config(&bundle, &bundle_path)?;
-        let root = match config.root {
+        let mut config = read_config(&bundle, &bundle_path)?;
+        let root = match config.root.take() {
             Some(root) if !root.path.is_empty() => root.path,
             _ => {
                 return Err(Error::Config {
@@ -73,7 +112,11 @@ impl Bundle {
         Ok(Self {
             rootfs: open_place(&bundle, &root, ROOTFS)?,
             rootfs_path: root,
-            annotations: state.annotations.or(config.annotations).unwrap_or_default(),
+            annotations: state
+                .annotations
+                .or_else(|| config.annotations.take())
+                .unwrap_or_default(),
+            configuration: Configuration::Read(Box::new(config)),
         })
     }
 }

@@ -1,18 +1,20 @@
 //! Which of a driver's attributes leave the node.
 
-use device_attributes::{Document, Name};
+use device_attributes::Document;
+
+use crate::key_pattern::KeyPattern;
 
 /// Keeps only the listed raw attributes of every device; an empty list keeps all.
 ///
 /// Upstream publishes them to the container in any case, so nothing is held back by default.
-pub(crate) fn restrict(document: &mut Document, keys: &[Name]) {
+pub(crate) fn restrict(document: &mut Document, keys: &[KeyPattern]) {
     if keys.is_empty() {
         return;
     }
     for device in &mut document.devices {
         device
             .attributes
-            .retain(|key, _| keys.iter().any(|kept| kept.as_str() == key));
+            .retain(|key, _| keys.iter().any(|kept| kept.matches(key)));
     }
 }
 
@@ -41,5 +43,9 @@ mod tests {
             document.devices[0].attributes.keys().collect::<Vec<_>>(),
             ["a/y"]
         );
+        restrict(&mut document, &["*/y".parse().unwrap()]);
+        assert_eq!(document.devices[0].attributes.len(), 1);
+        restrict(&mut document, &["none".parse().unwrap()]);
+        assert!(document.devices[0].attributes.is_empty());
     }
 }

@@ -6,7 +6,7 @@
 //! earlier process.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use device_attributes::read::tree::{Broken, read_tree_where};
@@ -26,44 +26,96 @@ const CONTAINER_DIRECTORIES: [&str; 2] = [
     "/var/run/dra-device-attributes",
 ];
 
-/// All that is known of the container's devices; `None` where there is no input at all.
-///
-/// A broken file is an error, or with `--on-error skip` one of [`Reading::rejected`].
-pub(crate) fn gather(rootfs: &Rootfs, options: &HookOptions) -> Result<Option<Reading>, Error> {
-    let broken = match options.on_error {
-        OnError::Fail => Broken::Fail,
-        OnError::Skip => Broken::Reject,
-    };
-    let mut readings = Vec::new();
-    for path in CONTAINER_DIRECTORIES {
-        readings.extend(container_directory(rootfs, path, broken)?);
-    }
-    for path in &options.metadata_dir {
-        readings.extend(node_directory(path, broken)?);
-    }
-    for path in &options.attributes {
-        match node_file(path) {
-            Ok(reading) => readings.push(reading),
-            Err(error) if options.on_error == OnError::Fail => return Err(error.into()),
-            Err(error) => tracing::error!("{error}; it is left out (--on-error skip)"),
-        }
-    }
-    if readings.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(read::merge(readings)))
+/// Where something may be known of the container's devices: all of it open, so that nothing else has to
+/// be reachable while it is read.
+#[derive(Debug)]
+pub(crate) struct Sources<'o> {
+    container: Vec<(&'static str, OwnedFd)>,
+    node: Vec<(&'o AbsolutePath, OwnedFd)>,
+    files: Vec<(&'o AbsolutePath, Result<OwnedFd, ReadError>)>,
 }
 
-fn container_directory(
+impl<'o> Sources<'o> {
+    /// Opens what there is.
+    pub(crate) fn open(rootfs: &Rootfs, options: &'o HookOptions) -> Result<Self, Error> {
+        let mut container = Vec::new();
+        for path in CONTAINER_DIRECTORIES {
+            match rootfs.open_directory(path) {
+                Ok(directory) => container.push((path, directory)),
+                Err(OpenError::Absent(_)) => {}
+                Err(OpenError::Failed(error)) => return Err(error),
+            }
+        }
+        let node = options.metadata_dir.iter();
+        let files = options.attributes.iter();
+        Ok(Self {
+            container,
+            node: node
+                .map(|path| Ok((path, open_node_directory(path)?)))
+                .collect::<Result<_, Error>>()?,
+            files: files
+                .map(|path| (path, file::open(Path::new(path.as_str()))))
+                .collect(),
+        })
+    }
+
+    /// Whether there is nothing to read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.container.is_empty() && self.node.is_empty() && self.files.is_empty()
+    }
+
+    /// The directories below which files are opened while they are read.
+    pub(crate) fn directories(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let container = self.container.iter().map(|(_, directory)| directory);
+        let node = self.node.iter().map(|(_, directory)| directory);
+        container.chain(node).map(AsFd::as_fd)
+    }
+
+    /// All that is known; `None` where there is no input at all.
+    ///
+    /// A broken file is an error, or with `--on-error skip` one of [`Reading::rejected`].
+    pub(crate) fn read(self, rootfs: &Rootfs, on_error: OnError) -> Result<Option<Reading>, Error> {
+        let broken = match on_error {
+            OnError::Fail => Broken::Fail,
+            OnError::Skip => Broken::Reject,
+        };
+        let mut readings = Vec::new();
+        for (path, directory) in self.container {
+            readings.extend(read_container_directory(rootfs, path, &directory, broken)?);
+        }
+        for (path, directory) in self.node {
+            readings.extend(read_directory(
+                path.as_str(),
+                directory.as_fd(),
+                broken,
+                |_, _| Ok(true),
+            )?);
+        }
+        for (path, file) in self.files {
+            match file.and_then(|file| read_file(path, &file)) {
+                Ok(reading) => readings.push(reading),
+                Err(error) if on_error == OnError::Fail => return Err(error.into()),
+                Err(error) => tracing::error!("{error}; it is left out (--on-error skip)"),
+            }
+        }
+        Ok((!readings.is_empty()).then(|| read::merge(readings)))
+    }
+}
+
+fn open_node_directory(path: &AbsolutePath) -> Result<OwnedFd, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|source| Error::MetadataDirectory {
+        path: path.to_string(),
+        source,
+    })
+}
+
+fn read_container_directory(
     rootfs: &Rootfs,
     path: &str,
+    directory: &OwnedFd,
     broken: Broken,
 ) -> Result<Option<Reading>, Error> {
-    let directory = match rootfs.open_directory(path) {
-        Ok(directory) => directory,
-        Err(OpenError::Absent(_)) => return Ok(None),
-        Err(OpenError::Failed(error)) => return Err(error),
-    };
     read_directory(path, directory.as_fd(), broken, |name, file| {
         let place = place_of(file, name)
             .map_err(|error| ReadError::file(name, ReadErrorKind::Io(error.to_string())))?;
@@ -75,17 +127,6 @@ fn container_directory(
         }
         Ok(mounted)
     })
-}
-
-fn node_directory(path: &AbsolutePath, broken: Broken) -> Result<Option<Reading>, Error> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory =
-        openat(CWD, path.as_str(), flags, Mode::empty()).map_err(|source| Error::Open {
-            what: "the metadata directory",
-            path: path.to_string(),
-            source,
-        })?;
-    read_directory(path.as_str(), directory.as_fd(), broken, |_, _| Ok(true))
 }
 
 /// Reads the files of a tree that `accept` takes; `None` where there are none.
@@ -106,7 +147,7 @@ fn read_directory(
     Ok(any.then_some(reading))
 }
 
-fn node_file(path: &AbsolutePath) -> Result<Reading, ReadError> {
-    let bytes = file::read_path(Path::new(path.as_str()))?;
+fn read_file(path: &AbsolutePath, file: &OwnedFd) -> Result<Reading, ReadError> {
+    let bytes = file::read_fd(path.as_str(), file)?;
     read::read(path.as_str(), &bytes)
 }

@@ -2,13 +2,14 @@
 
 mod bundle;
 mod error;
-mod export;
+pub(crate) mod export;
 mod leftovers;
 mod log;
 mod metadata;
 mod pod;
+mod pod_volume;
 mod regular_file;
-mod replace;
+pub(crate) mod replace;
 mod rootfs;
 mod state;
 mod vm_mount;
@@ -18,59 +19,69 @@ use std::process::ExitCode;
 
 use device_attributes::read::Reading;
 use device_attributes::{Document, limits};
-use rustix::process::{Resource, Rlimit, setrlimit};
 
 use self::bundle::Bundle;
 use self::error::Error;
+use self::metadata::Sources;
 use self::pod::PodAnnotations;
 use self::replace::Replaced;
 use self::rootfs::Rootfs;
 use self::state::State;
 use self::vm_mount::VmMount;
-use crate::hook_options::{HookOptions, OnError};
-
-/// The most address space that the hook takes: many times what the largest allowed input needs,
-/// and little enough that no input can press on the node.
-const ADDRESS_SPACE: u64 = 1 << 30;
+use crate::fence;
+use crate::hook_options::{HookOptions, OnError, VmMountSource};
 
 /// Runs `dra-cdi-hook create-container`.
 pub(crate) fn main(options: &HookOptions) -> ExitCode {
+    let mut missing = fence::first();
     log::start(options.log.as_ref());
-    match (run(options), options.on_error) {
-        (Ok(()), _) => ExitCode::SUCCESS,
-        (Err(error), OnError::Fail) => {
-            tracing::error!("{error}");
-            ExitCode::from(1)
-        }
-        (Err(error), OnError::Skip) => {
+    missing.extend(fence::enter());
+    for layer in missing {
+        tracing::info!("{layer}");
+    }
+    match run(options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if options.on_error == OnError::Skip && error.is_broken_content() => {
             tracing::error!(
                 "{error}; nothing is written and the container starts (--on-error skip)"
             );
             ExitCode::SUCCESS
         }
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::from(1)
+        }
     }
 }
 
-/// Descriptors that a runtime may have leaked are left alone: the hook starts no program that
-/// could inherit them. The umask too: every file that it makes gets its mode by descriptor.
 fn run(options: &HookOptions) -> Result<(), Error> {
-    let limit = Rlimit {
-        current: Some(ADDRESS_SPACE),
-        maximum: Some(ADDRESS_SPACE),
-    };
-    if let Err(error) = setrlimit(Resource::As, limit) {
-        tracing::debug!("the limit of address space is left as it is: {error}");
-    }
     let state = State::read(std::io::stdin().as_fd(), state::DEADLINE)?;
     if let Some(id) = &state.id {
         log::set_container(id);
     }
     let bundle = Bundle::open(state)?;
     let rootfs = Rootfs::new(bundle.rootfs, &bundle.rootfs_path)?;
-    let Some(reading) = metadata::gather(&rootfs, options)? else {
+    let sources = Sources::open(&rootfs, options)?;
+    // Whether it is there is of no matter until there is something to write.
+    let mount = VmMount::open(&rootfs, &options.vm_mount).and_then(|mount| {
+        if options.vm_mount_source == VmMountSource::Pod {
+            pod_volume::check(&mount, &bundle.annotations, &bundle.configuration)?;
+        }
+        Ok(mount)
+    });
+    let reading = if sources.is_empty() {
+        None
+    } else {
+        confine(&sources, mount.as_ref().ok());
+        sources.read(&rootfs, options.on_error).transpose()
+    };
+    let Some(reading) = reading else {
         tracing::info!("the container has no DRA metadata: nothing is written");
         return Ok(());
     };
+    // A refusal stands before what is broken: no policy passes over it.
+    let mount = mount?;
+    let reading = reading?;
     let Some(mut document) = usable(reading, options.on_error)? else {
         tracing::error!("no device can be used: nothing is written (--on-error skip)");
         return Ok(());
@@ -84,7 +95,6 @@ fn run(options: &HookOptions) -> Result<(), Error> {
             limit: limits::FILE_BYTES,
         });
     }
-    let mount = VmMount::open(&rootfs, &options.vm_mount)?;
     let count = document.devices.len();
     match mount.write(&bytes)? {
         Replaced::Written => {
@@ -96,6 +106,17 @@ fn run(options: &HookOptions) -> Result<(), Error> {
         ),
     }
     Ok(())
+}
+
+/// From here on the sources and the VM mount are all of the file system that there is.
+fn confine(sources: &Sources<'_>, mount: Option<&VmMount>) {
+    let places = fence::Files {
+        read: sources.directories().collect(),
+        write: mount.map(AsFd::as_fd),
+    };
+    if let Some(layer) = places.confine() {
+        tracing::info!("{layer}");
+    }
 }
 
 /// The document of a reading, after its notes and what was rejected have been told.

@@ -38,12 +38,19 @@ pub(crate) struct Place {
     identity: (u32, u32, u64),
 }
 
+impl Place {
+    /// Whether both are one file, by device and inode; one directory may be mounted many times.
+    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+}
+
 impl Rootfs {
     /// Takes the root file system that the state or the bundle named.
     pub(crate) fn new(directory: OwnedFd, path: &str) -> Result<Self, Error> {
         let place = place_of(&directory, path)?;
         let host = examine(CWD, "/", AtFlags::empty(), "/")?;
-        if place.identity == host.identity {
+        if place.is_same_file(&host) {
             return Err(Error::RootfsIsHost(path.to_owned()));
         }
         Ok(Self {
@@ -102,6 +109,11 @@ impl From<Error> for OpenError {
 /// `path` is for messages.
 pub(crate) fn place_of(file: impl AsFd, path: &str) -> Result<Place, Error> {
     examine(file, "", AtFlags::EMPTY_PATH, path)
+}
+
+/// Where a directory of the node is, by a path whose last part is no link.
+pub(crate) fn place_at(path: &str) -> Result<Place, Error> {
+    examine(CWD, path, AtFlags::SYMLINK_NOFOLLOW, path)
 }
 
 fn examine(directory: impl AsFd, name: &str, flags: AtFlags, path: &str) -> Result<Place, Error> {

@@ -1,12 +1,12 @@
 //! The VM mount: the volume of the container that the VM sees.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use device_attributes::document::FILE_NAME;
 
 use super::error::Error;
 use super::replace::{self, Replaced};
-use super::rootfs::{OpenError, Rootfs, place_of};
+use super::rootfs::{OpenError, Place, Rootfs, place_of};
 use crate::absolute_path::AbsolutePath;
 
 /// The VM mount of a container.
@@ -14,6 +14,7 @@ use crate::absolute_path::AbsolutePath;
 pub(crate) struct VmMount {
     directory: OwnedFd,
     path: String,
+    place: Place,
 }
 
 impl VmMount {
@@ -37,7 +38,18 @@ impl VmMount {
         Ok(Self {
             directory,
             path: path.to_owned(),
+            place,
         })
+    }
+
+    /// Its path in the container.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether it is the same directory as that.
+    pub(crate) fn is(&self, other: &Place) -> bool {
+        self.place.is_same_file(other)
     }
 
     /// The document's path in the container.
@@ -52,5 +64,11 @@ impl VmMount {
             step,
             source,
         })
+    }
+}
+
+impl AsFd for VmMount {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
     }
 }

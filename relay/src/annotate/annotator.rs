@@ -41,6 +41,10 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 pub struct Settings {
     /// The kubelet's directory of plugins, where the metadata files are; none are read without it.
     pub metadata: Option<PathBuf>,
+    /// Whether pods are annotated: else it is only known what their documents are.
+    pub annotate: bool,
+    /// The UNIX socket on which documents are asked for.
+    pub socket: Option<PathBuf>,
 }
 
 /// The pods of a node and their annotations.
@@ -48,6 +52,7 @@ pub struct Settings {
 pub struct Annotator {
     heard: Arc<Heard>,
     files: Option<Files>,
+    annotate: bool,
     watches: Watches,
     writer: Writer,
     found: BTreeMap<ClaimName, Found>,
@@ -97,6 +102,7 @@ impl Annotator {
             watches: Watches::start(client.clone(), node, Arc::clone(&heard)),
             heard,
             files: settings.metadata.map(Files::below),
+            annotate: settings.annotate,
             writer: Writer {
                 client,
                 share: Arc::new(Semaphore::new(WRITES)),
@@ -131,7 +137,9 @@ impl Annotator {
             }
             self.watch_claims();
             self.look_at_files().await;
-            self.go_over();
+            if self.annotate {
+                self.go_over();
+            }
         }
     }
 
@@ -175,6 +183,7 @@ impl Annotator {
                 found.unfinished = now - since < UNFINISHED;
             }
         }
+        self.heard.known().files.clone_from(&self.found);
     }
 
     fn go_over(&mut self) {

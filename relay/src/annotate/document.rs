@@ -42,42 +42,49 @@ pub enum Without {
 }
 
 /// Makes the value of a pod's annotation.
-///
-/// A request that its driver has written metadata files for is what these say; for every other one the claim
-/// and the node's slices are asked.
 pub fn make(pod: &Pod, known: &Known, files: &BTreeMap<ClaimName, Found>) -> Made {
     let mut complaints = Vec::new();
+    let value = document(pod, known, files, &mut complaints)
+        .map_err(Without::NotYet)
+        .and_then(|document| {
+            // The bytes are JSON text.
+            let text = String::from_utf8(document.to_bytes()).unwrap_or_default();
+            if ANNOTATION.len() + text.len() + pod.others > ANNOTATIONS {
+                return Err(Without::TooLarge {
+                    document: text.len(),
+                    others: pod.others,
+                });
+            }
+            Ok(text)
+        });
+    Made { value, complaints }
+}
+
+/// Makes a pod's document, or says what is not known yet.
+///
+/// A request that its driver has written metadata files for is what these say; for every other one the claim
+/// and the node's slices are asked. What cannot be used is told in `complaints`.
+///
+/// # Errors
+/// A sentence: a claim or the slices are not known yet.
+pub fn document(
+    pod: &Pod,
+    known: &Known,
+    files: &BTreeMap<ClaimName, Found>,
+    complaints: &mut Vec<String>,
+) -> Result<Document, String> {
     let mut all = Vec::new();
     for name in &pod.claims {
-        match claim(name, known, files.get(name), &mut complaints) {
-            Ok(devices) => all.extend(devices),
-            Err(why) => {
-                return Made {
-                    value: Err(Without::NotYet(why)),
-                    complaints,
-                };
-            }
-        }
+        all.extend(claim(name, known, files.get(name), complaints)?);
     }
-    let document = Document {
+    Ok(Document {
         pod: Some(DocumentPod {
             namespace: pod.namespace.clone(),
             name: pod.name.clone(),
             uid: Some(pod.uid.clone()),
         }),
         devices: all,
-    };
-    // The bytes are JSON text.
-    let text = String::from_utf8(document.to_bytes()).unwrap_or_default();
-    let value = if ANNOTATION.len() + text.len() + pod.others > ANNOTATIONS {
-        Err(Without::TooLarge {
-            document: text.len(),
-            others: pod.others,
-        })
-    } else {
-        Ok(text)
-    };
-    Made { value, complaints }
+    })
 }
 
 /// The devices of one claim, or why they are not known yet.

@@ -9,6 +9,7 @@ use kube::runtime::watcher::{self, Event};
 use tokio::sync::Notify;
 
 use super::ANNOTATION;
+use super::files::Found;
 use crate::cluster::index::Entry;
 use crate::cluster::objects::{self, PodObject};
 use crate::store::ClaimName;
@@ -39,6 +40,10 @@ pub struct Known {
     pub claims: BTreeMap<ClaimName, Arc<ResourceClaim>>,
     /// The node's slices.
     pub slices: Slices,
+    /// What the drivers' files of these claims say, as of the last look.
+    pub files: BTreeMap<ClaimName, Found>,
+    /// Virt-launcher pods that have no claim, by UID.
+    pub without_claims: BTreeSet<Name>,
     /// Whether all slices were listed once: before that a device has no attributes only because nobody asked.
     pub slices_listed: bool,
     /// The pods of a list that is under way.
@@ -77,7 +82,10 @@ impl Heard {
             Event::Apply(object) => known.put_pod(object),
             Event::Delete(object) => {
                 let uid = objects::uid(&object.metadata);
-                uid.is_some_and(|uid| known.pods.remove(&uid).is_some())
+                uid.is_some_and(|uid| {
+                    known.without_claims.remove(&uid);
+                    known.pods.remove(&uid).is_some()
+                })
             }
             Event::Init => {
                 known.listed = Some(HashSet::new());
@@ -95,6 +103,7 @@ impl Heard {
                 let listed = known.listed.take().unwrap_or_default();
                 let before = known.pods.len();
                 known.pods.retain(|uid, _| listed.contains(uid));
+                known.without_claims.retain(|uid| listed.contains(uid));
                 known.pods.len() != before
             }
         });
@@ -106,6 +115,13 @@ impl Known {
         let Some(uid) = objects::uid(&object.metadata) else {
             return false;
         };
+        let claimless =
+            matches!(objects::pod(object), Some(Entry::Pod(pod)) if pod.claims.is_empty());
+        if claimless {
+            self.without_claims.insert(uid.clone());
+        } else {
+            self.without_claims.remove(&uid);
+        }
         let Some(pod) = pod(object) else {
             return self.pods.remove(&uid).is_some();
         };

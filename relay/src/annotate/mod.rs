@@ -2,9 +2,10 @@
 //!
 //! [`heard`] keeps what the watches say of pods, claims and slices ([`watches`]); [`files`] reads the drivers' metadata
 //! directories; [`document`] (pure) makes of both what a pod's annotation is to be; [`annotator`] goes over the pods
-//! whenever something may be new, and [`mod@write`] applies what differs.
+//! whenever something may be new, and [`mod@write`] applies what differs. [`answers`] gives the document to the NRI plugin on the node, on a socket.
 
 pub mod annotator;
+pub mod answers;
 pub mod document;
 pub mod files;
 pub mod heard;

@@ -48,6 +48,10 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "DIR", requires = "annotate_pods")]
     pub metadata_dir: Option<PathBuf>,
 
+    /// As for the relay: look at what answering dra-guest-nri takes, and whether a relay listens there
+    #[arg(long, value_name = "PATH")]
+    pub attributes_socket: Option<PathBuf>,
+
     /// Print JSON: {version, node, findings, checks: [{name, verdict, message, advice}]}
     #[arg(long)]
     pub json: bool,

@@ -2,11 +2,12 @@
 //!
 //! It looks at the node ([`vsock`]) and asks the API server: which one it is and who we are ([`api_server`]), for KubeVirt
 //! and the node's VMs ([`kubevirt`]), for a dry run of a write ([`claims`]), and for each right ([`rights`]). For a relay that annotates
-//! pods it looks at the drivers' files too ([`metadata`]).
+//! pods it looks at the drivers' files too ([`metadata`]), for one that answers the NRI plugin at its socket ([`attributes_socket`]).
 
 pub mod api_server;
 pub mod arguments;
 pub mod ask;
+pub mod attributes_socket;
 pub mod claims;
 pub mod examination;
 pub mod kubevirt;
@@ -50,6 +51,12 @@ pub async fn run(arguments: DoctorArguments) -> Result<ExitCode, Failure> {
     }
     let drivers = arguments.drivers.iter().map(Name::to_string).collect();
     let is_reached = examine_cluster(&client, arguments.node_name, drivers, &mut examination).await;
+    if let Some(socket) = &arguments.attributes_socket {
+        attributes_socket::examine(socket, &mut examination);
+        if is_reached {
+            rights::examine_answers(&client, &mut examination).await;
+        }
+    }
     if arguments.annotate_pods && is_reached {
         rights::examine_annotations(&client, &mut examination).await;
     }

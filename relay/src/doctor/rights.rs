@@ -66,6 +66,20 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
+const WATCH_CLAIMS: Rule = Rule {
+    group: "resource.k8s.io",
+    resource: "resourceclaims",
+    verbs: &["list", "watch"],
+    of_drivers: false,
+};
+
+const WATCH_SLICES: Rule = Rule {
+    group: "resource.k8s.io",
+    resource: "resourceslices",
+    verbs: &["list", "watch"],
+    of_drivers: false,
+};
+
 /// Those that annotating pods takes beside them: docs/annotation.md has the same table.
 pub const RULES_TO_ANNOTATE: &[Rule] = &[
     Rule {
@@ -74,19 +88,20 @@ pub const RULES_TO_ANNOTATE: &[Rule] = &[
         verbs: &["patch"],
         of_drivers: false,
     },
-    Rule {
-        group: "resource.k8s.io",
-        resource: "resourceclaims",
-        verbs: &["list", "watch"],
-        of_drivers: false,
-    },
-    Rule {
-        group: "resource.k8s.io",
-        resource: "resourceslices",
-        verbs: &["list", "watch"],
-        of_drivers: false,
-    },
+    WATCH_CLAIMS,
+    WATCH_SLICES,
 ];
+
+/// Those that answering the NRI plugin takes beside them: docs/nri.md has the same table.
+pub const RULES_TO_ANSWER: &[Rule] = &[WATCH_CLAIMS, WATCH_SLICES];
+
+/// Asks the API server about each rule for answers to the NRI plugin.
+pub async fn examine_answers(client: &Client, examination: &mut Examination) {
+    let consequence = "dra-guest-nri is told nothing of devices without metadata";
+    for rule in RULES_TO_ANSWER {
+        rule.examine(client, None, consequence, examination).await;
+    }
+}
 
 /// Asks the API server about each rule for annotations.
 pub async fn examine_annotations(client: &Client, examination: &mut Examination) {
@@ -234,6 +249,11 @@ mod tests {
         expect("relay.md", include_str!("../../../docs/relay.md"), RULES);
         let text = include_str!("../../../docs/annotation.md");
         expect("annotation.md", text, RULES_TO_ANNOTATE);
+        expect(
+            "nri.md",
+            include_str!("../../../docs/nri.md"),
+            RULES_TO_ANSWER,
+        );
     }
 
     fn expect(name: &str, text: &str, rules: &[Rule]) {

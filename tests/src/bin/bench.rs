@@ -1,5 +1,5 @@
-//! Measures the hook, the agent and the relay against their peers, and prints the ratios. `bench relay` measures the relay
-//! alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
+//! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
+//! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench exec` what exec costs.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
-    ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_in_guest, measure_nri,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds, ratio};
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -25,7 +26,9 @@ fn main() -> ExitCode {
             .and_then(|directory| bench_nics(Path::new(&directory))),
         Some(directory) => bench(Path::new(&directory)),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
-        None => enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_relay()?)),
+        None => {
+            enter_namespaces(&[]).and_then(|is_done| Ok(is_done && bench_nri()? && bench_relay()?))
+        }
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -97,6 +100,11 @@ fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
     println!("{}", figures.table());
+    Ok(true)
+}
+
+fn bench_nri() -> Result<bool> {
+    println!("{}", measure_nri()?);
     Ok(true)
 }
 
@@ -193,7 +201,12 @@ fn request_table(figures: &RelayFigures) -> Table {
 
 fn sizes() -> Result<Table> {
     let mut table = Table::new(["program", "bytes"]);
-    for name in ["dra-cdi-hook", "dra-guest-agent", "dra-guest-relay"] {
+    for name in [
+        "dra-cdi-hook",
+        "dra-guest-nri",
+        "dra-guest-agent",
+        "dra-guest-relay",
+    ] {
         let size = std::fs::metadata(static_program(name)?)?.len();
         table.row([name.to_owned(), size.to_string()]);
     }

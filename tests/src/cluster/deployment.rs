@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::overlay::{self, Addition};
 use super::whole::Cluster;
-use super::{NODE, relay_image};
+use super::{NODE, images};
 use crate::command::stdout_of;
 use crate::wait;
 
@@ -45,7 +45,7 @@ impl Deployment {
             .tempdir_in("/tmp")?;
         chown(guests.path(), Some(RELAY_ID), Some(RELAY_ID))?;
         let archive = guests.path().join("relay.tar");
-        relay_image::write(&archive)?;
+        images::write_relay_image(&archive)?;
         cluster.node().import(&archive)?;
         fs::remove_file(&archive)?;
         // As KubeVirt labels its nodes.

@@ -19,7 +19,7 @@ pub const IMAGE: &str = "dra-guest.example.com/busybox:test";
 const COMMAND: &str = "trap 'exit 0' TERM; sleep 2147483647 & wait";
 
 /// Writes the archive of an OCI image layout.
-pub(super) fn write(archive: &Path) -> Result<()> {
+pub(crate) fn write(archive: &Path) -> Result<()> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-layout-")
         .tempdir()?;

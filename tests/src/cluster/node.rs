@@ -139,6 +139,16 @@ impl Node {
         stdout_of(command.args(["--mount", "--", "cat"]).arg(path))
     }
 
+    /// The names in a directory of the node, a line each.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn list(&self, directory: &Path) -> Result<String> {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--target={}", self.init));
+        stdout_of(command.args(["--mount", "--", "ls"]).arg(directory))
+    }
+
     /// Its PID namespace, by the number of its inode.
     ///
     /// # Errors

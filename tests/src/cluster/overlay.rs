@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::control_plane::ControlPlane;
-use super::relay_image::RELAY_IMAGE;
+use super::images::RELAY_IMAGE;
 use crate::programs::workspace;
 
 /// Where the relay's pod has the directory of the guests' sockets.

@@ -127,10 +127,24 @@ impl Cluster {
         devices: &Value,
         cdi_devices: &[&str],
     ) -> Result<Process> {
+        self.start_driver_with(name, devices, cdi_devices, &[])
+    }
+
+    /// As [`Self::start_driver`], with more arguments.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_driver_with(
+        &self,
+        name: &str,
+        devices: &Value,
+        cdi_devices: &[&str],
+        more: &[&str],
+    ) -> Result<Process> {
         let kubeconfig = self.write_kubeconfig(User::Admin, name)?;
         let list = self.driver_devices(name);
         fs::write(&list, devices.to_string())?;
-        let arguments = [
+        let mut arguments = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--node={NODE}"),
             format!("--driver={name}"),
@@ -139,6 +153,7 @@ impl Cluster {
             "--cdi=/run/cdi".to_owned(),
             format!("--cdi-devices={}", cdi_devices.join(",")),
         ];
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         self.node
             .run(name, &Components::driver()?, arguments, self.control.logs())
     }
@@ -148,7 +163,11 @@ impl Cluster {
         self.control.data(&format!("{name}.json"))
     }
 
-    fn write_kubeconfig(&self, user: User, name: &str) -> Result<PathBuf> {
+    /// Writes a kubeconfig of a user for the program `name`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_kubeconfig(&self, user: User, name: &str) -> Result<PathBuf> {
         write_kubeconfig(&self.control, user, name)
     }
 }

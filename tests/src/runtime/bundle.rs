@@ -1,7 +1,9 @@
-//! runc and crun, started with a bundle whose hooks are the suite's.
+//! runc, crun and youki, started with a bundle whose hooks are the suite's.
 
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
@@ -9,6 +11,7 @@ use serde_json::{Value, json};
 use super::cgroup::Cgroup;
 use super::mount::BindMount;
 use super::private::{self, Cgroups, Outcome};
+use crate::cache::tool;
 
 /// A low-level runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,20 +20,26 @@ pub enum OciRuntime {
     Runc,
     /// crun.
     Crun,
+    /// youki.
+    Youki,
 }
 
 impl OciRuntime {
     /// Its program.
-    pub fn program(self) -> &'static str {
+    ///
+    /// # Errors
+    /// When youki was not built yet.
+    pub fn program(self) -> io::Result<PathBuf> {
         match self {
-            Self::Runc => "runc",
-            Self::Crun => "crun",
+            Self::Runc => Ok("runc".into()),
+            Self::Crun => Ok("crun".into()),
+            Self::Youki => tool("youki").map_err(io::Error::other),
         }
     }
 
     pub(crate) fn cgroups(self) -> Cgroups {
         match self {
-            Self::Runc => Cgroups::Machine,
+            Self::Runc | Self::Youki => Cgroups::Machine,
             Self::Crun => Cgroups::Unified,
         }
     }
@@ -43,6 +52,8 @@ pub struct Bundle {
     pub rootfs: PathBuf,
     /// Mounts beside `/proc` and `/dev`.
     pub mounts: Vec<BindMount>,
+    /// Mounts after these, as OCI's configuration has them.
+    pub other_mounts: Vec<Value>,
     /// createContainer hooks, as OCI's configuration has them.
     pub hooks: Vec<Value>,
     /// Annotations.
@@ -53,6 +64,9 @@ pub struct Bundle {
     pub command: Vec<String>,
     /// Whether the root file system is read-only to the container.
     pub read_only: bool,
+    /// The first of 65536 users and groups of the node that are the container's; without it there is no
+    /// user namespace.
+    pub user_namespace: Option<u32>,
 }
 
 impl Bundle {
@@ -61,11 +75,13 @@ impl Bundle {
         Self {
             rootfs: rootfs.into(),
             mounts: Vec::new(),
+            other_mounts: Vec::new(),
             hooks: Vec::new(),
             annotations: json!({}),
             environment: vec!["PATH=/bin".to_owned()],
             command: vec!["true".to_owned()],
             read_only: false,
+            user_namespace: None,
         }
     }
 
@@ -75,6 +91,8 @@ impl Bundle {
     /// When the bundle or the namespaces cannot be made. A runtime that refuses is an outcome.
     pub fn run(&self, runtime: OciRuntime) -> io::Result<Outcome> {
         let directory = tempfile::tempdir()?;
+        // A runtime enters it as the container's root, too.
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
         let no_specs = directory.path().join("cdi");
         fs::create_dir(&no_specs)?;
         let cgroup = Cgroup::new();
@@ -82,7 +100,7 @@ impl Bundle {
             directory.path().join("config.json"),
             serde_json::to_vec_pretty(&self.config(&cgroup))?,
         )?;
-        let mut command = vec![runtime.program().into()];
+        let mut command: Vec<OsString> = vec![runtime.program()?.into()];
         if runtime == OciRuntime::Crun {
             command.push("--cgroup-manager=cgroupfs".into());
         }
@@ -102,6 +120,22 @@ impl Bundle {
             json!({"destination": mount.destination, "source": mount.source, "type": "bind",
                    "options": ["rbind", if mount.read_only { "ro" } else { "rw" }]})
         }));
+        mounts.extend(self.other_mounts.iter().cloned());
+        let mut linux = json!({
+            "cgroupsPath": cgroup.path(),
+            "namespaces": [
+                {"type": "pid"}, {"type": "network"}, {"type": "ipc"},
+                {"type": "uts"}, {"type": "mount"},
+            ],
+        });
+        if let (Some(first), Some(linux)) = (self.user_namespace, linux.as_object_mut()) {
+            let mapping = json!([{"containerID": 0, "hostID": first, "size": 65536}]);
+            linux.insert("uidMappings".to_owned(), mapping.clone());
+            linux.insert("gidMappings".to_owned(), mapping);
+            if let Some(namespaces) = linux.get_mut("namespaces").and_then(Value::as_array_mut) {
+                namespaces.push(json!({"type": "user"}));
+            }
+        }
         json!({
             "ociVersion": "1.0.2",
             "process": {
@@ -115,13 +149,7 @@ impl Bundle {
             "mounts": mounts,
             "hooks": {"createContainer": self.hooks},
             "annotations": self.annotations,
-            "linux": {
-                "cgroupsPath": cgroup.path(),
-                "namespaces": [
-                    {"type": "pid"}, {"type": "network"}, {"type": "ipc"},
-                    {"type": "uts"}, {"type": "mount"},
-                ],
-            },
+            "linux": linux,
         })
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 /// Where Debian's `busybox-static` installs it.
 const BUSYBOX: &str = "/bin/busybox";
@@ -21,11 +22,17 @@ pub fn busybox_root(root: &Path) -> io::Result<()> {
     for directory in ["bin", "dev", "etc", "proc", "run", "sys", "tmp", "var"] {
         fs::create_dir_all(root.join(directory))?;
     }
-    fs::copy(BUSYBOX, root.join("bin/busybox")).map_err(|error| {
-        io::Error::other(format!(
-            "{BUSYBOX} cannot be copied ({error}): install busybox-static"
-        ))
-    })?;
+    // By a program: a child of another test's would for a moment hold the new file open for writing,
+    // and it could not be started then.
+    let copied = Command::new("cp")
+        .arg(BUSYBOX)
+        .arg(root.join("bin"))
+        .status()?;
+    if !copied.success() {
+        return Err(io::Error::other(format!(
+            "{BUSYBOX} cannot be copied: install busybox-static"
+        )));
+    }
     for command in COMMANDS {
         symlink("busybox", root.join("bin").join(command))?;
     }

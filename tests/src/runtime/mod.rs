@@ -1,4 +1,5 @@
-//! Container runtimes, as the hook meets them: runc and crun with a bundle, podman with CDI.
+//! Container runtimes, as the hook meets them: runc, crun and youki with a bundle, podman and containerd with
+//! CDI.
 //!
 //! Everything runs in mount and PID namespaces of its own, with a tmpfs on `/run`: the node's CDI
 //! directories and the runtimes' own state are not touched, and whatever was mounted or started is
@@ -6,6 +7,7 @@
 
 mod bundle;
 mod cgroup;
+mod containerd;
 mod image;
 mod mount;
 mod podman;
@@ -14,6 +16,7 @@ mod tree;
 
 pub use bundle::{Bundle, OciRuntime};
 pub(crate) use cgroup::Cgroup;
+pub use containerd::{Client, ContainerdRun, Handler};
 pub use image::busybox_root;
 pub use mount::BindMount;
 pub use podman::PodmanRun;

@@ -19,6 +19,8 @@ pub struct PodmanRun {
     pub rootfs: PathBuf,
     /// CDI specs that podman finds, by file name.
     pub cdi_specs: Vec<(String, Vec<u8>)>,
+    /// `hooks.d` entries that podman finds, by file name.
+    pub hooks: Vec<(String, Vec<u8>)>,
     /// CDI devices that the container asks for, like `dra-guest/vm=attributes`.
     pub devices: Vec<String>,
     /// Volumes.
@@ -38,6 +40,7 @@ impl PodmanRun {
             runtime,
             rootfs: rootfs.into(),
             cdi_specs: Vec::new(),
+            hooks: Vec::new(),
             devices: Vec::new(),
             mounts: Vec::new(),
             annotations: Vec::new(),
@@ -59,8 +62,14 @@ impl PodmanRun {
         for (name, bytes) in &self.cdi_specs {
             fs::write(specs.join(name), bytes)?;
         }
+        let hooks = directory.path().join("hooks.d");
+        fs::create_dir(&hooks)?;
+        for (name, bytes) in &self.hooks {
+            fs::write(hooks.join(name), bytes)?;
+        }
         let cgroup = Cgroup::new();
-        let mut command: Vec<OsString> = vec!["podman".into(), "--root".into()];
+        let mut command: Vec<OsString> = vec!["podman".into(), "--hooks-dir".into()];
+        command.extend([hooks.into(), "--root".into()]);
         command.push(directory.path().join("storage").into());
         command.extend(
             [
@@ -70,7 +79,12 @@ impl PodmanRun {
                 "--cgroup-manager=cgroupfs",
                 "--events-backend=none",
                 "--runtime",
-                self.runtime.program(),
+            ]
+            .map(OsString::from),
+        );
+        command.push(self.runtime.program()?.into());
+        command.extend(
+            [
                 "run",
                 "--rm",
                 "--network=none",
@@ -84,7 +98,7 @@ impl PodmanRun {
             .map(OsString::from),
         );
         match self.runtime {
-            OciRuntime::Runc => {
+            OciRuntime::Runc | OciRuntime::Youki => {
                 command.push("--cgroups=no-conmon".into());
                 command.push(format!("--cgroup-parent={}", cgroup.path()).into());
             }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Seconds until a run is killed: far more than any takes, and less than a stuck suite costs.
 const TIMEOUT_SECONDS: &str = "120";
@@ -70,6 +70,8 @@ where
             Cgroups::Unified => "cgroup2",
         })
         .args(command)
+        // crun gives standard input to the container's user: never a device of the machine.
+        .stdin(Stdio::piped())
         .output()
         .map_err(|error| io::Error::other(format!("timeout (coreutils) cannot be run: {error}")))?;
     Ok(Outcome {

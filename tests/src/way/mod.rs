@@ -13,7 +13,8 @@ pub use carried::carried;
 pub use claim::{Claim, Condition, DeviceStatus};
 pub use facts::NicFacts;
 pub use node::Node;
-pub(crate) use preparation::{bake_image, build_programs, journal};
+pub use preparation::journal;
+pub(crate) use preparation::{bake_image, build_programs};
 pub use progress::Progress;
 pub use walk::{Arrival, Walk};
 

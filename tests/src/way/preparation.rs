@@ -39,7 +39,7 @@ pub(crate) fn bake_image(progress: &mut Progress) -> Result<BakedImage> {
 }
 
 /// What the agent and its units said, as far as the guest still answers.
-pub(crate) fn journal(guest: &mut Guest) -> String {
+pub fn journal(guest: &mut Guest) -> String {
     let command = "journalctl --boot --no-pager --output=short-monotonic \
                    --unit=dra-guest-agent.service --unit=run-kubevirt.mount | tail -n 20";
     match guest.run(command) {

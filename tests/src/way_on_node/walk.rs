@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::Value;
 
-use super::bed::{Bed, DRIVER};
+use super::bed::{Asker, Bed, DRIVER};
 use super::relay::{EVENTS, Relay};
 use super::vm::Vm;
 use crate::cluster::{Cluster, NODE};
@@ -100,9 +100,9 @@ impl WalkOnNode {
             ))
         })?;
         let bed = progress.step(
-            "install the hook, and a DRA driver that asks for it",
+            "install hook and NRI plugin; a DRA driver that knows of neither",
             || {
-                let bed = Bed::new(cluster)?;
+                let bed = Bed::new(cluster, Asker::Plugin)?;
                 bed.create_objects()?;
                 Ok((
                     bed,

@@ -14,6 +14,7 @@ mod claim;
 mod daemon_set;
 mod doctor;
 mod guest;
+mod installer;
 mod needed_rules;
 mod own_condition;
 mod rights;
@@ -102,6 +103,10 @@ fn main() -> ExitCode {
                 rights::real_attempts,
             ),
             ("each_rule_is_needed", needed_rules::each_rule),
+            (
+                "the_installer_keeps_the_hook_on_the_node",
+                installer::keeps_the_hook_on_the_node,
+            ),
             // The last one: the rights that it brings stay.
             (
                 "doctor_finds_nothing_in_the_pod_of_a_relay_that_annotates",

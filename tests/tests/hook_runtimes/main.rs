@@ -1,6 +1,7 @@
-//! The hook's shipped binary under runc, crun and podman.
+//! The hook's shipped binary under runc, crun, youki, podman and containerd.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod askers;
 mod node;
 
 use std::fs;
@@ -41,7 +42,7 @@ fn a_second_start_leaves_the_same_bytes() {
 
 #[test]
 fn a_hook_that_runs_twice_leaves_the_same_bytes() {
-    for runtime in [OciRuntime::Runc, OciRuntime::Crun] {
+    for runtime in [OciRuntime::Runc, OciRuntime::Crun, OciRuntime::Youki] {
         let node = Node::new();
         let outcome = node
             .bundle(vec![node.hook(), node.hook()])
@@ -189,6 +190,38 @@ fn broken_metadata_stops_the_container_unless_told_to_skip() {
         let outcome = node.start(engine);
         assert!(outcome.success(), "{engine:?}: {outcome:?}\n{}", node.log());
         assert_eq!(node.vm_files(), [""; 0], "{engine:?}");
+    }
+}
+
+#[test]
+fn a_read_only_root_is_no_obstacle() {
+    for engine in ENGINES {
+        // podman has none for a root file system that it was given.
+        if matches!(engine, Engine::Podman(_)) {
+            continue;
+        }
+        let mut node = Node::new();
+        node.read_only = true;
+        let outcome = node.start(engine);
+        assert_document(&node, &outcome, engine);
+    }
+}
+
+#[test]
+fn containers_that_start_at_once_on_one_volume_leave_the_same_bytes() {
+    for engine in [
+        Engine::Bundle(OciRuntime::Runc),
+        Engine::Bundle(OciRuntime::Crun),
+        Engine::Bundle(OciRuntime::Youki),
+    ] {
+        let node = Node::new();
+        let outcomes = std::thread::scope(|scope| {
+            let runs = [0; 4].map(|_| scope.spawn(|| node.start(engine)));
+            runs.map(|run| run.join().unwrap())
+        });
+        for outcome in outcomes {
+            assert_document(&node, &outcome, engine);
+        }
     }
 }
 

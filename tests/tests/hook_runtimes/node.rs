@@ -1,4 +1,4 @@
-//! A node with one container's files, and the four ways to start it with the hook.
+//! A node with one container's files, and the ways to start it with the hook.
 #![allow(
     unreachable_pub,
     missing_debug_implementations,
@@ -7,11 +7,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::runtime::{BindMount, Bundle, OciRuntime, Outcome, PodmanRun, busybox_root};
+use dra_guest_tests::runtime::{
+    BindMount, Bundle, Client, ContainerdRun, Handler, OciRuntime, Outcome, PodmanRun, busybox_root,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -33,14 +35,32 @@ pub const POD: [(&str, &str); 3] = [
 pub enum Engine {
     Bundle(OciRuntime),
     Podman(OciRuntime),
+    Containerd(Client, Handler),
 }
 
-pub const ENGINES: [Engine; 4] = [
+pub const ENGINES: [Engine; 8] = [
     Engine::Bundle(OciRuntime::Runc),
     Engine::Bundle(OciRuntime::Crun),
+    Engine::Bundle(OciRuntime::Youki),
     Engine::Podman(OciRuntime::Runc),
     Engine::Podman(OciRuntime::Crun),
+    Engine::Containerd(Client::Cri, Handler::Runc),
+    Engine::Containerd(Client::Cri, Handler::Youki),
+    Engine::Containerd(Client::Ctr, Handler::Runc),
 ];
+
+impl Engine {
+    /// The document that a container of this engine gets: `ctr` names no pod.
+    pub fn document(self) -> String {
+        let (before, pod) = DOCUMENT.split_once("  \"pod\": {").unwrap();
+        match self {
+            Self::Containerd(Client::Ctr, _) => {
+                format!("{before}{}", pod.split_once("  },\n").unwrap().1)
+            }
+            _ => DOCUMENT.to_owned(),
+        }
+    }
+}
 
 /// A node with one container's files: its root, the volume that is its VM mount, the metadata that
 /// its DRA driver wrote, and a canary that no container may reach.
@@ -49,6 +69,21 @@ pub struct Node {
     pub mounts: Vec<BindMount>,
     pub hook_options: Vec<String>,
     pub command: Vec<String>,
+    /// Whether the container's root file system is read-only to it.
+    pub read_only: bool,
+    /// CDI devices that the container asks for.
+    pub devices: Vec<String>,
+}
+
+fn place(node: &Path, name: &str) -> PathBuf {
+    let first = Path::new(name).components().next();
+    if first == Some(Component::Normal("vm".as_ref())) {
+        let uid = POD[2].1;
+        return node
+            .join(format!("pods/{uid}/volumes/kubernetes.io~empty-dir"))
+            .join(name);
+    }
+    node.join(name)
 }
 
 impl Node {
@@ -56,9 +91,9 @@ impl Node {
         let directory = tempfile::tempdir().unwrap();
         // Containers reach it as another user would.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = |name: &str| directory.path().join(name);
+        let path = |name: &str| place(directory.path(), name);
         busybox_root(&path("root")).unwrap();
-        fs::create_dir(path("vm")).unwrap();
+        fs::create_dir_all(path("vm")).unwrap();
         fs::create_dir(path("canary")).unwrap();
         fs::write(path("canary/device-attributes.json"), "untouched").unwrap();
         fs::write(path("metadata.json"), METADATA).unwrap();
@@ -78,11 +113,14 @@ impl Node {
             mounts,
             hook_options,
             command,
+            read_only: false,
+            devices: vec!["dra-guest/vm=attributes".to_owned()],
         }
     }
 
+    /// A file of the node; the volume that is the VM mount is `vm`, an emptyDir of the pod.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+        place(self.directory.path(), name)
     }
 
     pub fn without_vm_mount(mut self) -> Self {
@@ -96,9 +134,14 @@ impl Node {
 
     /// The CDI spec that the shipped binary prints.
     pub fn spec(&self) -> Vec<u8> {
+        self.spec_of("cdi")
+    }
+
+    /// What the shipped binary prints for runtimes to ask for it.
+    pub fn spec_of(&self, form: &str) -> Vec<u8> {
         let hook = static_program("dra-cdi-hook").unwrap();
         let output = Command::new(&hook)
-            .arg("spec")
+            .args(["spec", "--form", form])
             .arg("--hook-path")
             .arg(hook)
             .args(&self.hook_options)
@@ -132,17 +175,23 @@ impl Node {
                     .collect(),
             ),
             command: self.command.clone(),
+            read_only: self.read_only,
             ..Bundle::new(self.path("root"))
         }
     }
 
     /// Starts the container with the hook and waits for its end.
     pub fn start(&self, engine: Engine) -> Outcome {
+        self.start_with(engine, "dra-guest-vm.json", self.spec())
+    }
+
+    /// The same with another CDI spec.
+    pub fn start_with(&self, engine: Engine, name: &str, spec: Vec<u8>) -> Outcome {
         match engine {
             Engine::Bundle(runtime) => self.bundle(vec![self.hook()]).run(runtime).unwrap(),
             Engine::Podman(runtime) => PodmanRun {
-                cdi_specs: vec![("dra-guest-vm.json".to_owned(), self.spec())],
-                devices: vec!["dra-guest/vm=attributes".to_owned()],
+                cdi_specs: vec![(name.to_owned(), spec)],
+                devices: self.devices.clone(),
                 mounts: self.mounts.clone(),
                 annotations: POD
                     .iter()
@@ -150,6 +199,16 @@ impl Node {
                     .collect(),
                 command: self.command.clone(),
                 ..PodmanRun::new(runtime, self.path("root"))
+            }
+            .run()
+            .unwrap(),
+            Engine::Containerd(client, handler) => ContainerdRun {
+                cdi_specs: vec![(name.to_owned(), spec)],
+                devices: self.devices.clone(),
+                mounts: self.mounts.clone(),
+                command: self.command.clone(),
+                read_only: self.read_only,
+                ..ContainerdRun::new(client, handler)
             }
             .run()
             .unwrap(),
@@ -169,11 +228,12 @@ impl Node {
 
 pub fn assert_document(node: &Node, outcome: &Outcome, engine: Engine) {
     assert!(outcome.success(), "{engine:?}: {outcome:?}\n{}", node.log());
-    assert_eq!(outcome.stdout, DOCUMENT, "{engine:?}: in the container");
+    let document = engine.document();
+    assert_eq!(outcome.stdout, document, "{engine:?}: in the container");
     let file = node.path("vm/device-attributes.json");
     assert_eq!(
         fs::read_to_string(&file).unwrap(),
-        DOCUMENT,
+        document,
         "{engine:?}: on the node"
     );
     let mode = fs::metadata(&file).unwrap().permissions().mode();

@@ -13,7 +13,9 @@ use dra_guest_tests::cluster::NODE;
 use dra_guest_tests::guest::{NIC_NODE, NIC_PCI_ADDRESS};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
-use dra_guest_tests::way::{NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress};
+use dra_guest_tests::way::{
+    NIC_ADDRESSES, NIC_MAC, NIC_MTU, NIC_NAME, NicFacts, Progress, journal,
+};
 use dra_guest_tests::way_on_node::{Arrival, DEVICE, DRIVER, WalkOnNode};
 use serde_json::{Value, json};
 
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
             ("the_guest_reads_the_pods_own_emptydir", same_bytes),
             ("the_nic_is_named_and_configured", nic),
             ("the_claim_says_what_the_guest_observed", condition),
+            ("what_a_driver_says_later_reaches_the_guest", later_word),
             ("a_stopped_agent_is_lost_and_comes_back", stopped_agent),
             ("a_nic_that_goes_is_not_found_and_comes_back", lost_nic),
             ("a_vm_that_ends_leaves_no_word_on_the_claim", ended_vm),
@@ -134,6 +137,43 @@ fn condition(arrival: &mut Arrival) -> Result<()> {
     let mut fields = ours["fieldsV1"].as_object().unwrap().keys();
     assert_eq!(fields.next().map(String::as_str), Some("f:status"));
     assert_eq!(fields.next(), None);
+    Ok(())
+}
+
+/// The driver raises the generation of its metadata, the plugin writes the document anew, and the agent follows.
+fn later_word(arrival: &mut Arrival) -> Result<()> {
+    let Arrival { guest, vm, bed, .. } = arrival;
+    let later = ["192.0.2.6/24", "2001:db8::5/64"];
+    for addresses in [later, NIC_ADDRESSES] {
+        bed.change_addresses(&addresses)?;
+        let mut last = Vec::new();
+        wait::until(
+            "the guest has the addresses",
+            Duration::from_mins(2),
+            || {
+                let nics = NicFacts::of_guest(guest)?;
+                let found = nics.into_iter().find(|nic| nic.mac == NIC_MAC);
+                last = found.context("no NIC")?.addresses;
+                // What the agent takes away of what was said before is tested elsewhere.
+                let has = |address: &&str| last.iter().any(|one| one == address);
+                Ok(addresses.iter().all(has).then_some(()))
+            },
+        )
+        .with_context(|| format!("it has {last:?}, not {addresses:?}; {}", journal(guest)))?;
+        vm.wait_for(bed, "True", "Configured")?;
+    }
+    // Back again, in the third generation.
+    let path = vm.document_file(bed);
+    wait::until(
+        "the document is of the third generation",
+        Duration::from_mins(2),
+        || {
+            let written: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+            let device = &written["devices"][0];
+            let is_back = device["network"]["ipAddresses"] == json!(NIC_ADDRESSES);
+            Ok((is_back && device["claim"]["generation"] == 3).then_some(()))
+        },
+    )?;
     Ok(())
 }
 

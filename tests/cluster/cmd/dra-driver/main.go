@@ -37,6 +37,7 @@ func main() {
 	kubelet := flag.String("kubelet", "", "the kubelet's root directory")
 	cdi := flag.String("cdi", "", "the directory for CDI specs")
 	cdiDevices := flag.String("cdi-devices", "", "CDI devices for each device, separated by commas")
+	metadata := flag.Bool("metadata", true, "write metadata files of what is prepared")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -45,7 +46,7 @@ func main() {
 	driver := driver{name: *name, cdiDevices: split(*cdiDevices), fail: fail, prepared: map[types.UID]*resourceapi.ResourceClaim{}}
 	err := driver.read(*devices)
 	if err == nil {
-		err = driver.serve(ctx, *kubeconfig, *node, *kubelet, *cdi, *devices)
+		err = driver.serve(ctx, *kubeconfig, *node, *kubelet, *cdi, *devices, *metadata)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "dra-driver: %v\n", err)
@@ -75,7 +76,7 @@ func (d *driver) read(path string) error {
 }
 
 // serve is the driver until ctx ends, and says why it did if that was not by a signal.
-func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi, list string) error {
+func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi, list string, metadata bool) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -98,7 +99,7 @@ func (d *driver) serve(ctx context.Context, kubeconfig, node, kubelet, cdi, list
 		kubeletplugin.PluginDataDirectoryPath(data),
 		kubeletplugin.CDIDirectory(cdi),
 		kubeletplugin.HealthService(false),
-		kubeletplugin.EnableDeviceMetadata(true, []schema.GroupVersion{v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion}),
+		kubeletplugin.EnableDeviceMetadata(metadata, []schema.GroupVersion{v1beta1.SchemeGroupVersion, v1alpha1.SchemeGroupVersion}),
 	)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)

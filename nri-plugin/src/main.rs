@@ -1,0 +1,11 @@
+//! `dra-guest-nri`; the program is in the library beside this file.
+
+use std::process::ExitCode;
+
+/// musl's own allocator asks the kernel for every few objects.
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
+fn main() -> ExitCode {
+    dra_guest_nri::main()
+}

@@ -1,0 +1,32 @@
+# containerd as the first process of a namespace, and one container that is run to its end.
+# Arguments: DATA CONTAINERD CTR CRICTL HANDLER, then of ctr its own arguments; of crictl none.
+# DATA has containerd.toml, image.tar, cdi/, and for crictl pod.json and container.json. What the container
+# prints is on standard output, its exit code is that of this.
+set -eu
+data=$1 containerd=$2 ctr=$3 crictl=$4 handler=$5
+shift 5
+
+mount -t tmpfs -o mode=0755 tmpfs /run
+mount -t tmpfs -o mode=0755 tmpfs /var/lib
+mkdir /run/cdi
+for spec in "$data"/cdi/*; do if [ -e "$spec" ]; then cp "$spec" /run/cdi/; fi; done
+
+"$containerd" --config "$data/containerd.toml" >"$data/containerd.log" 2>&1 &
+until "$ctr" --connect-timeout 1s version >/dev/null 2>&1; do
+    kill -0 $! # It has ended: so does this.
+    sleep 0.1
+done
+"$ctr" --namespace k8s.io images import --snapshotter native "$data/image.tar" >/dev/null
+if [ $# -gt 0 ]; then
+    exec "$ctr" --namespace k8s.io run --rm --snapshotter native "$@"
+fi
+
+call() { "$crictl" --runtime-endpoint=unix:///run/containerd/containerd.sock --image-endpoint=unix:///run/containerd/containerd.sock --timeout=60s "$@"; }
+pod=$(call runp --runtime "$handler" "$data/pod.json")
+container=$(call create "$pod" "$data/container.json" "$data/pod.json")
+call start "$container" >/dev/null
+while [ "$(call inspect --output go-template --template '{{.status.state}}' "$container")" != CONTAINER_EXITED ]; do
+    sleep 0.05
+done
+call logs "$container"
+exit "$(call inspect --output go-template --template '{{.status.exitCode}}' "$container")"

@@ -1,0 +1,106 @@
+//! One attack on a container that a real runtime starts, and how it must end.
+
+use dra_guest_tests::runtime::{OciRuntime, Outcome};
+use libtest_mimic::Trial;
+
+use crate::count;
+use crate::scene::Scene;
+
+/// How it must end. In every case the canary stays as it was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected {
+    /// The container starts and its VM gets the right document.
+    Written,
+    /// The hook ends with exit code 1 and says this, whatever `--on-error` says: no container.
+    Refused(&'static str),
+    /// The same, but `--on-error skip` lets the container start: what is broken is the metadata.
+    Broken(&'static str),
+    /// The container starts and gets no document; the log says this.
+    Nothing(&'static str),
+}
+
+/// An attack.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Changes the container's files and mounts.
+    pub(crate) arrange: fn(&mut Scene),
+    pub(crate) expected: Expected,
+}
+
+const RUNTIMES: [OciRuntime; 2] = [OciRuntime::Runc, OciRuntime::Crun];
+
+impl Case {
+    /// The case as a test.
+    pub(crate) fn trial(&'static self, class: &str) -> Trial {
+        Trial::test(format!("{class}::{}", self.name), || {
+            for runtime in RUNTIMES {
+                for policy in ["fail", "skip"] {
+                    self.run(runtime, policy);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn run(&self, runtime: OciRuntime, policy: &str) {
+        let what = format!("{} under {}, {policy}", self.name, runtime.program());
+        let mut scene = Scene::new();
+        (self.arrange)(&mut scene);
+        let before = scene.canary();
+        let outcome = scene.start(runtime, policy);
+        count::container();
+        count::compare(&before, &scene.canary(), &what);
+        let log = scene.log();
+        let told = format!("{what}: {outcome:?}\n{log}");
+        for line in log.lines() {
+            assert!(line.starts_with("20") && !line.contains('\u{1b}'), "{told}");
+        }
+        let document = scene.document();
+        match self.expected {
+            Expected::Written => {
+                assert_started(&outcome, &told);
+                let document = document.expect(&told);
+                assert!(
+                    document.contains("\"macAddress\": \"02:00:00:4e:92:87\""),
+                    "{told}"
+                );
+            }
+            Expected::Nothing(text) => {
+                assert_started(&outcome, &told);
+                assert!(log.contains(text), "{told}");
+                assert_eq!(document, None, "{told}");
+            }
+            Expected::Broken(text) if policy == "skip" => {
+                assert_started(&outcome, &told);
+                assert!(log.contains(text), "{told}");
+            }
+            Expected::Refused(text) | Expected::Broken(text) => {
+                assert_refused(runtime, &outcome, &log, text, &told);
+            }
+        }
+    }
+}
+
+fn assert_started(outcome: &Outcome, told: &str) {
+    assert!(outcome.success(), "{told}");
+    assert_eq!(outcome.stdout, "started\n", "{told}");
+}
+
+/// The runtime tells the hook's exit code; the hook told why.
+fn assert_refused(runtime: OciRuntime, outcome: &Outcome, log: &str, text: &str, told: &str) {
+    assert!(!outcome.success(), "{told}");
+    assert_eq!(outcome.stdout, "", "{told}");
+    let code = match runtime {
+        OciRuntime::Runc => "exit status 1",
+        OciRuntime::Crun => "exit code: 1",
+    };
+    assert!(outcome.stderr.contains(code), "{told}");
+    let errors: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains(" error "))
+        .collect();
+    assert!(
+        errors.iter().any(|error| error.contains(text)),
+        "not said: {text:?}: {told}"
+    );
+}

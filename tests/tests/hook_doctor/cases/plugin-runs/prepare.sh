@@ -1,0 +1,2 @@
+mkdir -p var
+ln -s /run var/run

@@ -1,0 +1,66 @@
+//! The NRI plugin and a containerd that is killed and started again.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use dra_guest_tests::cache::tool;
+use dra_guest_tests::process::Process;
+use dra_guest_tests::programs::static_program;
+use dra_guest_tests::wait;
+
+/// Much more than it takes, on a machine that does much else.
+const LIMIT: Duration = Duration::from_mins(1);
+
+fn containerd(directory: &Path) -> Process {
+    let configuration = directory.join("containerd.toml");
+    let path = |name: &str| directory.join(name).display().to_string();
+    let text = format!(
+        "version = 3\nroot = '{}'\nstate = '{}'\n\
+         [grpc]\naddress = '{}'\n[ttrpc]\naddress = '{}'\n[plugins.'io.containerd.nri.v1.nri']\nsocket_path = '{}'\n\
+         [plugins.'io.containerd.cri.v1.images']\nsnapshotter = 'native'\n",
+        path("root"),
+        path("state"),
+        path("containerd.sock"),
+        path("ttrpc.sock"),
+        path("nri.sock")
+    );
+    fs::write(&configuration, text).unwrap();
+    let arguments = ["--config".as_ref(), configuration.as_os_str()];
+    Process::start(
+        "containerd",
+        &tool("containerd").unwrap(),
+        arguments,
+        directory,
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_containerd_that_was_killed_is_connected_to_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = format!("--socket={}", directory.path().join("nri.sock").display());
+    // Before the runtime, as on a node that starts.
+    let mut plugin = Process::start(
+        "nri",
+        &static_program("dra-guest-nri").unwrap(),
+        [socket],
+        directory.path(),
+    )
+    .unwrap();
+    let connections = || {
+        let log = fs::read_to_string(directory.path().join("nri.log")).unwrap();
+        log.matches("connected to containerd").count()
+    };
+    for times in 1..=3 {
+        let mut runtime = containerd(directory.path());
+        wait::until("the plugin is connected", LIMIT, || {
+            runtime.check()?;
+            plugin.check()?;
+            Ok((connections() == times).then_some(()))
+        })
+        .unwrap();
+        runtime.kill().unwrap();
+    }
+}
