@@ -1,7 +1,6 @@
 //! The commands that end by themselves.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ use serde_json::json;
 pub const PEER_MAC: &str = "02:00:00:00:00:77";
 /// Its name in the document.
 pub const PEER_NAME: &str = "net2";
-/// An NVMe disk on node 1.
+/// An `NVMe` disk on node 1.
 pub const NVME_PCI_ADDRESS: &str = "0000:82:00.0";
 /// An empty slot on node 1, for what is plugged in.
 pub const EMPTY_PORT: &str = "empty-port";

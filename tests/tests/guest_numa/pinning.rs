@@ -170,7 +170,7 @@ pub(crate) fn are_served_near(managed: &mut Managed) -> Result<()> {
     Ok(())
 }
 
-/// An NVMe disk: the kernel manages the interrupts of its queues.
+/// An `NVMe` disk: the kernel manages the interrupts of its queues.
 pub(crate) fn managed_are_left(managed: &mut Managed) -> Result<()> {
     let interrupts = affinities(&mut managed.guest, NVME_PCI_ADDRESS)?;
     let cpus: Vec<&str> = interrupts.values().map(String::as_str).collect();
