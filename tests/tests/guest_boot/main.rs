@@ -124,7 +124,7 @@ fn main() -> ExitCode {
             ),
             ("no_unit_waits_for_a_nic", first::waits_for_no_nic),
             (
-                "the_agents_share_of_the_boot_is_a_twentieth_of_cloud_inits",
+                "the_agents_share_of_the_boot_is_small_beside_cloud_inits",
                 first::cost,
             ),
             (
