@@ -33,7 +33,9 @@ static STOCK: Shared<Stock> = Shared::new(|| {
         let seed = tree.join("var/lib/cloud/seed/nocloud");
         fs::create_dir_all(&seed)?;
         fs::write(seed.join("meta-data"), "instance-id: stock\n")?;
-        fs::write(seed.join("user-data"), &user_data)?;
+        // The image has neither resize2fs nor ssh-keygen.
+        let without = "resize_rootfs: false\nssh_deletekeys: false\nssh_genkeytypes: []\n";
+        fs::write(seed.join("user-data"), format!("{user_data}{without}"))?;
         fs::write(seed.join("network-config"), "network: {config: disabled}\n")?;
         Ok(())
     })?;

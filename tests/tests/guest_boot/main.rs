@@ -82,7 +82,10 @@ static BOOTED: Shared<Booted> = Shared::new(|| {
         let seed = tree.join("var/lib/cloud/seed/nocloud");
         fs::create_dir_all(&seed)?;
         fs::write(seed.join("meta-data"), "instance-id: vm\n")?;
-        fs::write(seed.join("user-data"), "#cloud-config\n")?;
+        // The image has neither resize2fs nor ssh-keygen.
+        let user_data =
+            "#cloud-config\nresize_rootfs: false\nssh_deletekeys: false\nssh_genkeytypes: []\n";
+        fs::write(seed.join("user-data"), user_data)?;
         fs::write(seed.join("network-config"), "network: {config: disabled}\n")?;
         Ok(())
     })?;
