@@ -67,7 +67,7 @@ impl NodeRoot {
             .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
             .filter(|name| name != "." && name != "..")
             .collect();
-        names.sort();
+        names.sort_unstable();
         names
     }
 

@@ -13,10 +13,6 @@ use crate::hook_options::HookOptions;
 pub const KIND: &str = "dra-guest/vm";
 /// The CDI device's name.
 pub const DEVICE: &str = "attributes";
-/// The oldest CDI version that carries it, and that every runtime with CDI reads, podman 4.3 included.
-/// A runtime refuses a file whose version it does not know. Before 0.5.0 a device's name could not start
-/// with a digit, as a claim's UID may.
-pub const CDI_VERSION: &str = "0.5.0";
 /// Seconds until the runtime kills the hook; the hook itself gives up before.
 pub const TIMEOUT: u32 = 10;
 /// Never empty: a hook without `env` gets the environment of the container's image from runc
@@ -47,6 +43,16 @@ struct ContainerEdits<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     mounts: Vec<Mount>,
     hooks: [Hook<'a>; 1],
+}
+
+/// The oldest CDI version that carries a device of this name with hooks and mounts: a runtime refuses a file
+/// whose version it does not know. Before 0.5.0 a name could not start with a digit, as a claim's UID may.
+fn oldest_version(device: &str) -> &'static str {
+    if device.starts_with(|first: char| first.is_ascii_digit()) {
+        "0.5.0"
+    } else {
+        "0.3.0"
+    }
 }
 
 /// A file of the node that is mounted in the container.
@@ -130,7 +136,7 @@ pub(crate) fn cdi(
     mounts: Vec<Mount>,
 ) -> Vec<u8> {
     to_bytes(&Spec {
-        cdi_version: CDI_VERSION,
+        cdi_version: oldest_version(device),
         kind,
         devices: [Device {
             name: device,

@@ -52,7 +52,7 @@ fn read_metadata(root: &NodeRoot, directory: &str, driver: &mut Driver) {
             }
         }
     }
-    driver.metadata_versions.sort();
+    driver.metadata_versions.sort_unstable();
     driver.metadata_versions.dedup();
 }
 

@@ -10,6 +10,7 @@ mod cgroup;
 mod containerd;
 mod image;
 mod mount;
+pub mod oracle;
 mod podman;
 mod private;
 mod tree;

@@ -1,11 +1,9 @@
 //! The other ways to ask for the hook: a `hooks.d` entry, a `base_runtime_spec`, a generated device, the device
 //! as `install` puts it on a node.
 
-use std::fs;
-use std::process::Command;
-
-use dra_guest_tests::programs::static_program;
-use dra_guest_tests::runtime::{BindMount, Client, ContainerdRun, Handler, OciRuntime, PodmanRun};
+use dra_guest_tests::runtime::{
+    BindMount, Client, ContainerdRun, Handler, OciRuntime, PodmanRun, oracle,
+};
 use serde_json::Value;
 
 use crate::node::{DOCUMENT, ENGINES, Engine, Node, POD, VM_MOUNT, assert_document};
@@ -93,10 +91,6 @@ fn the_containers_own_user_and_environment_mean_nothing_to_the_hook() {
 /// no metadata.
 #[test]
 fn a_generated_device_is_taken_by_every_engine_with_cdi() {
-    let case = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../attributes/tests/claims/api-server-1.37-by-kubectl"
-    );
     let uid = "1f2e3d4c-0000-4000-8000-123456789abc";
     for engine in ENGINES {
         if matches!(engine, Engine::Bundle(_)) {
@@ -105,31 +99,46 @@ fn a_generated_device_is_taken_by_every_engine_with_cdi() {
         let mut node = Node::new();
         node.mounts = vec![BindMount::writable(node.path("vm"), VM_MOUNT)];
         node.devices = vec![format!("dra-guest/claim={uid}")];
-        let claim = fs::read(format!("{case}/claim.json")).unwrap();
-        let mut claim: Value = serde_json::from_slice(&claim).unwrap();
-        *claim.pointer_mut("/metadata/uid").unwrap() = uid.into();
-        fs::write(node.path("claim.json"), claim.to_string()).unwrap();
-        let hook = static_program("dra-cdi-hook").unwrap();
-        let output = Command::new(&hook)
-            .arg("generate")
-            .arg("--claim")
-            .arg(node.path("claim.json"))
-            .arg(format!("--slices={case}/slices.json"))
-            .arg("--out")
-            .arg(node.path("cdi"))
-            .arg("--metadata-out")
-            .arg(node.path("claims"))
-            .arg("--hook-path")
-            .arg(&hook)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let spec = fs::read(node.path("cdi").join(format!("dra-guest-claim_{uid}.json"))).unwrap();
+        let spec = node.generated_spec(uid);
         let outcome = node.start_with(engine, "dra-guest-claim.json", spec);
         assert!(outcome.success(), "{engine:?}: {outcome:?}");
         let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
         let found = document.pointer("/devices/0/claim/uid").unwrap();
         assert_eq!(found, uid, "{engine:?}");
         assert_ne!(outcome.stdout, DOCUMENT);
+    }
+}
+
+/// Of the lowest version that carries it, and the reference library takes it.
+#[test]
+fn the_reference_library_injects_the_hook() {
+    let node = Node::new();
+    let uid = "1f2e3d4c-0000-4000-8000-123456789abc";
+    let generated = format!("dra-guest/claim={uid}");
+    for (spec, version, device) in [
+        (node.spec(), "0.3.0", "dra-guest/vm=attributes"),
+        (node.generated_spec(uid), "0.5.0", &generated),
+    ] {
+        let written: Value = serde_json::from_slice(&spec).unwrap();
+        let hook = written
+            .pointer("/devices/0/containerEdits/hooks/0")
+            .unwrap();
+        let injected = oracle::inject("dra-guest.json", &spec, device).unwrap();
+        let found = injected.pointer("/hooks/createContainer/0").unwrap();
+        for key in ["path", "args", "env", "timeout"] {
+            assert_eq!(found[key], hook[key], "{device}: {key}");
+        }
+        let mounts = written.pointer("/devices/0/containerEdits/mounts");
+        let mounts = mounts.and_then(Value::as_array).map_or(0, Vec::len);
+        let found = injected.get("mounts").and_then(Value::as_array);
+        assert_eq!(found.map_or(0, Vec::len), mounts, "{device}");
+
+        let nothing = oracle::inject("dra-guest.json", &spec, "dra-guest/vm=other").unwrap();
+        assert_eq!(nothing.pointer("/hooks/createContainer"), None);
+        assert_eq!(written["cdiVersion"], version, "{device}");
+        let mut older = written;
+        older["cdiVersion"] = "0.2.0".into();
+        let older = oracle::inject("dra-guest.json", older.to_string().as_bytes(), device);
+        assert_eq!(older.unwrap().pointer("/hooks/createContainer"), None);
     }
 }

@@ -151,6 +151,34 @@ impl Node {
         output.stdout
     }
 
+    /// The CDI spec that the shipped binary generates of a claim with this UID and of its slices.
+    pub fn generated_spec(&self, uid: &str) -> Vec<u8> {
+        let case = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../attributes/tests/claims/api-server-1.37-by-kubectl"
+        );
+        let claim = fs::read(format!("{case}/claim.json")).unwrap();
+        let mut claim: Value = serde_json::from_slice(&claim).unwrap();
+        *claim.pointer_mut("/metadata/uid").unwrap() = uid.into();
+        fs::write(self.path("claim.json"), claim.to_string()).unwrap();
+        let hook = static_program("dra-cdi-hook").unwrap();
+        let output = Command::new(&hook)
+            .arg("generate")
+            .arg("--claim")
+            .arg(self.path("claim.json"))
+            .arg(format!("--slices={case}/slices.json"))
+            .arg("--out")
+            .arg(self.path("cdi"))
+            .arg("--metadata-out")
+            .arg(self.path("claims"))
+            .arg("--hook-path")
+            .arg(&hook)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        fs::read(self.path("cdi").join(format!("dra-guest-claim_{uid}.json"))).unwrap()
+    }
+
     /// The hook of the CDI spec, as an entry of OCI's configuration.
     pub fn hook(&self) -> Value {
         let spec: Value = serde_json::from_slice(&self.spec()).unwrap();

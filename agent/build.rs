@@ -1,0 +1,6 @@
+//! Links the release program without what it has no use for.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    static_link::leave_out_unwinding();
+}
