@@ -2,7 +2,8 @@
 
 host := $(shell uname -m)-unknown-linux-musl
 targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
-static := dra-cdi-hook dra-guest-nri dra-guest-agent dra-guest-relay
+# The node's and the guest's programs for both architectures; the relay for this machine. `make packages` has it for both.
+static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
 .PHONY: help setup build packages image hook-image image-nri demo demo-cluster test test-aarch64 lint advisories bench \
 	kubevirt-schema clean
@@ -13,9 +14,10 @@ help: ## Print the targets
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint packages cluster runtimes bench
 
-build: ## Build the static release programs for x86-64 and aarch64
+build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
+	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
 
 packages: ## Build .deb and .rpm of agent and node, x86-64 and aarch64, into target/packages
 	@tests/setup/setup.sh packages

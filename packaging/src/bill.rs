@@ -1,4 +1,4 @@
-//! The software bill of materials: CycloneDX 1.5 (ECMA-424), JSON.
+//! The software bill of materials: `CycloneDX` 1.5 (ECMA-424), JSON.
 //!
 //! Without serial number and time, which are optional there: the same sources give the same bytes.
 

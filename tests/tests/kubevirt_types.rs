@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 fn validator(kind: &str) -> Validator {
     let path = workspace().join("tests/kubevirt/schema.json");
     let mut schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    schema["$ref"] = json!(format!("#/$defs/kubevirt.io.api.core.v1.{kind}"));
+    schema.as_object_mut().unwrap().insert(
+        "$ref".to_owned(),
+        json!(format!("#/$defs/kubevirt.io.api.core.v1.{kind}")),
+    );
     jsonschema::validator_for(&schema).unwrap()
 }
 
