@@ -1,6 +1,6 @@
 //! runc, crun and youki, started with a bundle whose hooks are the suite's.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +12,14 @@ use super::cgroup::Cgroup;
 use super::mount::BindMount;
 use super::private::{self, Cgroups, Outcome};
 use crate::cache::tool;
+
+/// `PROGRAM run --bundle BUNDLE NAME` in its steps: youki's own waits for ever now and then where the container
+/// ends at once.
+const RUN_IN_STEPS: &str = r#"set -e
+"$1" create --bundle "$4" "$5"
+"$1" start "$5"
+until "$1" state "$5" | grep -q '"status": "stopped"'; do sleep 0.02; done
+"$1" delete "$5""#;
 
 /// A low-level runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +108,22 @@ impl Bundle {
             directory.path().join("config.json"),
             serde_json::to_vec_pretty(&self.config(&cgroup))?,
         )?;
-        let mut command: Vec<OsString> = vec![runtime.program()?.into()];
-        if runtime == OciRuntime::Crun {
-            command.push("--cgroup-manager=cgroupfs".into());
+        let bundle = directory.path().as_os_str();
+        let name = cgroup.path();
+        let program = runtime.program()?;
+        let program = program.as_os_str();
+        let run: [&OsStr; 3] = ["run".as_ref(), "--bundle".as_ref(), bundle];
+        let mut command: Vec<&OsStr> = Vec::new();
+        match runtime {
+            OciRuntime::Runc => command.push(program),
+            OciRuntime::Crun => command.extend([program, "--cgroup-manager=cgroupfs".as_ref()]),
+            OciRuntime::Youki => {
+                command.extend(["sh", "-c", RUN_IN_STEPS, "sh"].map(OsStr::new));
+                command.push(program);
+            }
         }
-        command.extend(["run".into(), "--bundle".into()]);
-        command.push(directory.path().as_os_str().to_owned());
-        command.push(cgroup.path().trim_start_matches('/').into());
+        command.extend(run);
+        command.push(name.trim_start_matches('/').as_ref());
         private::run(&no_specs, runtime.cgroups(), command)
     }
 

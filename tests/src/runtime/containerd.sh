@@ -16,7 +16,7 @@ until "$ctr" --connect-timeout 1s version >/dev/null 2>&1; do
     kill -0 $! # It has ended: so does this.
     sleep 0.1
 done
-"$ctr" --namespace k8s.io images import --snapshotter native "$data/image.tar" >/dev/null
+"$ctr" --namespace k8s.io images import "$data/image.tar" >/dev/null
 if [ $# -gt 0 ]; then
     exec "$ctr" --namespace k8s.io run --rm --snapshotter native "$@"
 fi

@@ -164,7 +164,9 @@ pub(crate) fn are_served_near(managed: &mut Managed) -> Result<()> {
     ensure!(now["cpus"] == "2-3", "{now}");
     for interrupt in now["interrupts"].as_array().context("no interrupts")? {
         ensure!(interrupt["wanted"] == interrupt["cpus"], "{now}");
-        ensure!(interrupt["wanted"] == interrupt["serving"], "{now}");
+        // The kernel moves an interrupt with the next that comes: until then another near CPU has it.
+        let serving = interrupt["serving"].as_str().unwrap_or_default();
+        ensure!(NEAR.contains(&serving), "{now}");
     }
     ensure!(now.get("contested").is_none(), "{now}");
     Ok(())

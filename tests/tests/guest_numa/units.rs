@@ -102,7 +102,7 @@ pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
 pub(crate) fn a_second_pass_changes_no_unit(managed: &mut Managed) -> Result<()> {
     let guest = &mut managed.guest;
     let state = "stat --format=%y /run/systemd/system/*/90-dra-guest.conf; \
-                 journalctl --quiet --unit=init.scope --grep='Reloading' | wc -l";
+                 journalctl --quiet --unit=init.scope --grep='Reloading finished' | wc -l";
     let before = guest.stdout_of(state)?;
     guest.stdout_of("systemctl restart dra-guest-agent; systemctl reload dra-guest-agent")?;
     managed.wait_for("nic", "Configured")?;

@@ -82,7 +82,13 @@ fn a_vm_mount_that_is_no_mount_keeps_the_container_from_starting() {
         let outcome = node.start(engine);
         assert!(!outcome.success(), "{engine:?}: {outcome:?}");
         assert_eq!(outcome.stdout, "", "{engine:?}: the container ran");
-        let reason = "the VM mount /var/run/device-attributes is not a mount of its own";
+        let reason = match engine {
+            // It starts the image of its own, which has no such directory.
+            Engine::Containerd(..) => {
+                "the VM mount /var/run/device-attributes is not in the container"
+            }
+            _ => "the VM mount /var/run/device-attributes is not a mount of its own",
+        };
         assert!(node.log().contains(reason), "{engine:?}: {}", node.log());
         if engine == Engine::Bundle(OciRuntime::Runc) {
             assert!(outcome.stderr.contains(reason), "{engine:?}: {outcome:?}");
@@ -135,6 +141,10 @@ fn links_of_the_image_do_not_lead_to_the_node() {
 #[test]
 fn metadata_that_the_image_ships_is_not_believed() {
     for engine in ENGINES {
+        // Its image is not the test's.
+        if matches!(engine, Engine::Containerd(..)) {
+            continue;
+        }
         let mut node = Node::new();
         node.mounts.retain(|mount| mount.destination == VM_MOUNT);
         let inside = node.path("root/run").join(
