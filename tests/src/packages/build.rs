@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
@@ -10,6 +11,8 @@ use crate::programs::workspace;
 
 /// The time that the packages' files are to have, in seconds since 1970: 2026-01-01.
 pub const SOURCE_TIME: &str = "1767225600";
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The target of this machine.
 pub fn target() -> String {
@@ -41,6 +44,8 @@ impl Packages {
     }
 
     fn build_with(version: &str, options: &[&str]) -> Result<Self> {
+        // Builds share a directory of what they pack.
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir()?;
         let mut recipe = Command::new(workspace().join("packaging/build.sh"));
         // What cargo says to a test of its package, a build script would take for a change.

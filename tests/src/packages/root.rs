@@ -103,8 +103,10 @@ impl DebianRoot {
         // The database lies where Fedora has it since 36, whatever this machine's rpm is set to.
         let command =
             format!("rpm --root=\"$directory/root\" --dbpath=/usr/lib/sysimage/rpm {arguments}");
+        // It opens the packages before it enters the root.
+        let bring = "mount --bind \"$directory/host\" /mnt\n";
         text(
-            &self.start(&format!("{MOUNT}{command}"), arguments)?,
+            &self.start(&format!("{MOUNT}{bring}{command}"), arguments)?,
             arguments,
         )
     }

@@ -122,8 +122,11 @@ fn bash_completes_a_subcommand() {
     let completion = tree
         .path()
         .join("usr/share/bash-completion/completions/dra-guest-agent");
-    let script = "source \"$1\"; COMP_WORDS=(dra-guest-agent sta); COMP_CWORD=1; \
-                  _dra-guest-agent dra-guest-agent sta dra-guest-agent; echo \"${COMPREPLY[@]}\"";
+    // The function is the one that the script registers for the program.
+    let script = "source \"$1\"; read -ra registered < <(complete -p dra-guest-agent); \
+                  while [ \"${registered[0]}\" != -F ]; do registered=(\"${registered[@]:1}\"); done; \
+                  COMP_WORDS=(dra-guest-agent sta); COMP_CWORD=1; \
+                  \"${registered[1]}\" dra-guest-agent sta dra-guest-agent; echo \"${COMPREPLY[@]}\"";
     let output = stdout_of(
         Command::new("bash")
             .args(["--norc", "-c", script, "bash"])
