@@ -110,7 +110,9 @@ pub(crate) fn a_second_pass_changes_no_unit(managed: &mut Managed) -> Result<()>
     std::thread::sleep(Duration::from_secs(3));
     let after = guest.stdout_of(state)?;
     ensure!(before == after, "{before} {after}");
-    let plan = guest.stdout_of("dra-guest-agent plan")?;
+    let plan = guest.stdout_of(
+        "dra-guest-agent plan --attributes /run/credentials/dra-guest-agent.service/device-attributes",
+    )?;
     ensure!(!plan.contains("90-dra-guest.conf"), "{plan}");
     Ok(())
 }
