@@ -68,7 +68,7 @@ pub(crate) fn nic(guest: &mut Guest) -> Result<(String, String)> {
     let name = name.trim().to_owned();
     let addresses = guest.stdout_of(&format!(
         "ip -json address show dev {name} scope global | \
-         jq -r '.[].addr_info[]? | .local + \"/\" + (.prefixlen | tostring)'"
+         jq -r '.[].addr_info[]? | select(.local) | .local + \"/\" + (.prefixlen | tostring)'"
     ))?;
     Ok((name, addresses.trim().to_owned()))
 }
