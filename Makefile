@@ -2,21 +2,26 @@
 
 host := $(shell uname -m)-unknown-linux-musl
 targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
-# The node's and the guest's programs for both architectures; the relay for this machine.
+# The node's and the guest's programs for both architectures; the relay for this machine. `make packages` has it for both.
 static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
-.PHONY: help setup build image hook-image image-nri demo demo-cluster test lint advisories bench clean
+.PHONY: help setup build packages image hook-image image-nri demo demo-cluster test test-aarch64 lint advisories bench \
+	kubevirt-schema clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
-	@tests/setup/setup.sh guest lint cluster runtimes bench
+	@tests/setup/setup.sh guest lint packages cluster runtimes bench
 
 build: ## Build the static release programs, hook, plugin and agent for x86-64 and aarch64
 	@$(foreach target,$(targets),$(foreach program,$(static),\
 		cargo build --quiet --locked --release --target $(target) --package $(program) &&)) true
 	@cargo build --quiet --locked --release --target $(host) --package dra-guest-relay
+
+packages: ## Build .deb and .rpm of agent and node, x86-64 and aarch64, into target/packages
+	@tests/setup/setup.sh packages
+	@packaging/build.sh $(targets)
 
 image ?= dra-guest-relay:0.1.0
 
@@ -44,8 +49,13 @@ demo-cluster: ## Show it on a node of Kubernetes: driver, pod, hook, guest, rela
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo-cluster
 
 test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
-	@tests/setup/setup.sh guest cluster runtimes
+	@tests/setup/setup.sh guest packages cluster runtimes
 	cargo test --locked --workspace --no-fail-fast
+
+test-aarch64: ## Run the aarch64 programs, and a guest on an emulated aarch64 machine (slow; root)
+	@tests/setup/setup.sh guest
+	@tests/setup/packages.sh qemu-system-arm qemu-user-static kmod
+	@cargo run --quiet --locked --package dra-guest-tests --bin guest-aarch64
 
 lint: ## Check format, lints, documentation, licences and sources
 	@tests/setup/setup.sh lint
@@ -61,6 +71,9 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
 	@tests/setup/setup.sh guest bench cluster
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
+
+kubevirt-schema: ## Write KubeVirt's types anew, of the version in tests/kubevirt/go.mod (Go)
+	@cd tests/kubevirt && go run . >schema.json.new && mv schema.json.new schema.json
 
 clean: ## Remove what cargo built; tools and images in the cache stay
 	cargo clean

@@ -141,7 +141,8 @@ pub struct Source {
     /// Read this file, or this directory of upstream metadata, and nothing else.
     ///
     /// Without it: the credential device-attributes, then /run/kubevirt/device-attributes.json
-    /// (the VM mount), then the fw_cfg item opt/org.kubevirt/device-attributes.
+    /// (the VM mount), then the fw_cfg item opt/org.kubevirt/device-attributes, then the tagged devices of a
+    /// config drive.
     #[arg(long, value_name = "PATH")]
     pub attributes: Option<PathBuf>,
 }

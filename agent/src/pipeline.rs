@@ -52,7 +52,7 @@ pub async fn draft(
     reading: &Reading,
     memory: &Memory,
 ) -> Result<Draft, Ended> {
-    let wanted = plan::wanted(&reading.document, policy);
+    let wanted = plan::wanted(reading, policy);
     let observation = look(netlink, roots, journal, &wanted, memory).await?;
     let plan = plan::plan(&wanted, &observation);
     Ok(Draft {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use device_attributes::document::FILE_NAME;
 use device_attributes::read::tree::{self, Broken};
-use device_attributes::read::{self, Reading, file};
+use device_attributes::read::{self, Form, Reading, file};
 use device_attributes::{ReadError, ReadErrorKind};
 use sha2::{Digest, Sha256};
 
@@ -18,6 +18,8 @@ const VM_MOUNT: &str = "kubevirt";
 const CREDENTIAL: &str = "device-attributes";
 /// The fw_cfg item below the root of sysfs; it is there once `qemu_fw_cfg` is loaded.
 const FW_CFG: &str = "firmware/qemu_fw_cfg/by_name/opt/org.kubevirt/device-attributes/raw";
+/// What `dra-guest-config-drive.service` copied of a config drive, below `/run`.
+const CONFIG_DRIVE: &str = "dra-guest-config-drive/meta_data.json";
 
 /// Where to look, beside the fixed places.
 #[derive(Debug, Clone, Default)]
@@ -76,6 +78,7 @@ pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
         };
         match loaded {
             Err(LoadError::Broken(error)) if error.is_not_found() => {}
+            Ok(loaded) if is_about_nothing(&loaded) && places.attributes.is_none() => {}
             answer => return answer,
         }
     }
@@ -87,6 +90,14 @@ pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
         "there is no {}",
         looked_at.join(", no ")
     )))
+}
+
+/// Clouds give every VM a config drive; one in which no device is tagged says nothing of devices.
+fn is_about_nothing(loaded: &Loaded) -> bool {
+    let reading = &loaded.reading;
+    reading.form == Form::ConfigDrive
+        && reading.document.devices.is_empty()
+        && reading.rejected.is_empty()
 }
 
 fn candidates(roots: &Roots, places: &Places) -> Vec<PathBuf> {
@@ -104,6 +115,7 @@ fn candidates(roots: &Roots, places: &Places) -> Vec<PathBuf> {
         .chain([
             roots.run.join(VM_MOUNT).join(FILE_NAME),
             roots.sys.join(FW_CFG),
+            roots.run.join(CONFIG_DRIVE),
         ])
         .collect()
 }

@@ -47,7 +47,7 @@ fn load(case: &Path) -> Case {
     };
     let observed = fs::read(case.join("observed.json")).unwrap();
     Case {
-        wanted: wanted(&reading.document, &policy),
+        wanted: wanted(&reading, &policy),
         observation: serde_json::from_slice(&observed)
             .unwrap_or_else(|error| panic!("{}: {error}", case.display())),
     }

@@ -1,18 +1,22 @@
 #!/bin/bash
 # Installs the Debian packages that build, tests and demo use. Says nothing when they are there.
+# Usage: packages.sh [PACKAGE...]    (more of them, for what is not run every day)
 set -euo pipefail
 
 packages=(
     # build
-    gcc libcap-ng-dev libseccomp-dev
+    gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcap-ng-dev libseccomp-dev
     # guest
-    qemu-system-x86 debootstrap debian-archive-keyring busybox-static cpio e2fsprogs xz-utils
+    qemu-system-x86 qemu-utils debootstrap debian-archive-keyring busybox-static cpio e2fsprogs xorriso xz-utils
     # container
     podman runc crun
     # cluster
     containernetworking-plugins openssl
+    # packages
+    rpm groff-base
     # network namespaces, benchmarks
     iproute2 jq musl-tools numactl strace util-linux systemd
+    "$@"
 )
 # The first QEMU with an emulated igb NIC.
 qemu=8.0
@@ -76,4 +80,6 @@ if ! new_enough; then
     fi
     apt_get install --yes --no-install-recommends "${options[@]}" qemu-system-x86 >/dev/null
 fi
-apt_get install --yes --no-install-recommends "${packages[@]}" >/dev/null
+# All of QEMU is of one version, wherever that came from.
+qemu_version=$(dpkg-query --show --showformat='${Version}' qemu-system-x86)
+apt_get install --yes --no-install-recommends "${packages[@]/%qemu-system-arm/qemu-system-arm=$qemu_version}" >/dev/null

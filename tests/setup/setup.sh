@@ -1,6 +1,6 @@
 #!/bin/bash
 # Brings a Debian machine to where the tests and the demo run. Says nothing when it is there.
-# Usage: setup.sh PURPOSE...    (guest, lint, cluster, runtimes, bench: what tools.txt has for them)
+# Usage: setup.sh PURPOSE...    (guest, lint, packages, cluster, runtimes, bench: what tools.txt has for them)
 set -euo pipefail
 
 directory=$(dirname "$0")
@@ -10,7 +10,7 @@ if ! command -v cargo >/dev/null; then
     exit 1
 fi
 "$directory/packages.sh"
-for purpose in "${@:?for what: guest, lint, cluster, runtimes, bench}"; do
+for purpose in "${@:?for what: guest, lint, packages, cluster, runtimes, bench}"; do
     case $purpose in cluster | runtimes | bench)
         if ! command -v go >/dev/null; then
             echo "setup.sh: go is missing: install Go 1.26 or later, Kubernetes, containerd and the hook that the" \

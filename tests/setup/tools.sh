@@ -1,10 +1,10 @@
 #!/bin/bash
 # Builds the tools of tools.txt that are not there yet, each once, outside the tree.
-# Usage: tools.sh PURPOSE         builds those of the purpose: guest, lint, cluster, runtimes or bench
+# Usage: tools.sh PURPOSE         builds those of the purpose: guest, lint, packages, cluster, runtimes or bench
 #        tools.sh path PROGRAM    prints where the program is
 set -euo pipefail
 
-purpose=${1:?for what: guest, lint, cluster, runtimes or bench; or path}
+purpose=${1:?for what: guest, lint, packages, cluster, runtimes or bench; or path}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/dra-guest/tools
 list=$(dirname "$0")/tools.txt
 

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod command;
 pub mod guest;
 pub mod interrupt;
+pub mod packages;
 pub mod process;
 pub mod programs;
 pub mod relay;

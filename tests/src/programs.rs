@@ -12,17 +12,29 @@ use anyhow::{Context as _, Result, bail};
 /// # Errors
 /// When cargo fails; its own words are on standard error.
 pub fn static_program(package: &str) -> Result<PathBuf> {
-    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    static_program_for(
+        package,
+        &format!("{}-unknown-linux-musl", std::env::consts::ARCH),
+    )
+}
+
+/// As [`static_program`], for a target.
+///
+/// # Errors
+/// As [`static_program`].
+pub fn static_program_for(package: &str, target: &str) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<(String, String), PathBuf>> = Mutex::new(BTreeMap::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = built.get(package) {
+    let key = (package.to_owned(), target.to_owned());
+    if let Some(path) = built.get(&key) {
         return Ok(path.clone());
     }
-    let path = build(package)?;
-    built.insert(package.to_owned(), path.clone());
+    let path = build(package, target)?;
+    built.insert(key, path.clone());
     Ok(path)
 }
 
-fn build(package: &str) -> Result<PathBuf> {
+fn build(package: &str, target: &str) -> Result<PathBuf> {
     let mut cargo = Command::new(env!("CARGO"));
     // What cargo says to a test of its package, a build script (ring's) would take for a change, and all would be built
     // anew after each `make build`.
@@ -36,8 +48,7 @@ fn build(package: &str) -> Result<PathBuf> {
         .current_dir(workspace())
         .args(["build", "--quiet", "--locked", "--release", "--package"])
         .arg(package)
-        .arg("--target")
-        .arg(format!("{}-unknown-linux-musl", std::env::consts::ARCH))
+        .args(["--target", target])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()

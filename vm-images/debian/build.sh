@@ -36,19 +36,8 @@ log=$cache/debian-$suite-$key.log
 
 entries() { sed -e '/^#/d' -e '/^$/d' "$1"; }
 
-# The machine's own archive of Debian: the first stanza or line that has the main component.
-archive() {
-    local sources=(/etc/apt/sources.list.d/*.sources)
-    if [ -e "${sources[0]}" ]; then
-        awk '/^URIs:/ { print $2; exit }' "${sources[@]}"
-    else
-        awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i !~ /^\[|\]$|=/) { print $i; exit } }' \
-            /etc/apt/sources.list
-    fi
-}
-
 debootstrap --variant=minbase --include="$(entries "$recipe/packages.txt" | paste -sd,)" \
-    "$suite" "$root" "$(archive)" >"$log" 2>&1 || {
+    "$suite" "$root" "$("$recipe/../archive.sh")" >"$log" 2>&1 || {
     tail -n 20 "$log" >&2
     echo "build.sh: debootstrap failed: the whole log is $log" >&2
     exit 1

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use device_attributes::read::{Form, Reading};
 use device_attributes::{
-    Device, DeviceIdentity, Document, InterfaceAddress, InterfaceName, MacAddress, PciAddress,
+    Device, DeviceIdentity, InterfaceAddress, InterfaceName, MacAddress, PciAddress,
 };
 
 use super::PinningWanted;
@@ -86,17 +87,29 @@ impl Wanted {
     }
 }
 
-/// What is wanted of the document's devices, in the document's order.
-pub fn wanted(document: &Document, policy: &Policy) -> Vec<Wanted> {
+/// What is wanted of the devices that were read, in the document's order.
+pub fn wanted(reading: &Reading, policy: &Policy) -> Vec<Wanted> {
+    // A config drive says which devices there are, and nothing of their network: to take one from the network manager
+    // that has it would leave it without an address.
+    let coexistence = match reading.form {
+        Form::ConfigDrive => Coexistence::Leave,
+        Form::Document | Form::Stream | Form::Flat => Coexistence::HandOver,
+    };
+    let document = &reading.document;
     let map = Arc::new(HostToGuest::new(policy.host_nodes(), document));
     document
         .devices
         .iter()
-        .map(|device| wanted_of(device, policy, &map))
+        .map(|device| wanted_of(device, policy, coexistence, &map))
         .collect()
 }
 
-fn wanted_of(device: &Device, policy: &Policy, map: &Arc<HostToGuest>) -> Wanted {
+fn wanted_of(
+    device: &Device,
+    policy: &Policy,
+    coexistence: Coexistence,
+    map: &Arc<HostToGuest>,
+) -> Wanted {
     let identity = device.identity();
     let rule = policy.rule_for(&identity);
     let network = &device.network;
@@ -104,7 +117,7 @@ fn wanted_of(device: &Device, policy: &Policy, map: &Arc<HostToGuest>) -> Wanted
         sources: sources(device, &rule),
         hands_off: !rule.is_managed(),
         optional: !rule.is_required(),
-        coexistence: rule.coexist.unwrap_or_default(),
+        coexistence: rule.coexist.unwrap_or(coexistence),
         mac_address: network.mac_address,
         guest_pci_address: device.guest.pci_address,
         set_mac: rule.set_mac.unwrap_or_default(),

@@ -32,8 +32,9 @@ fn the_first_source_that_answers_wins_even_when_it_is_broken() {
     let credential = directory.path().join("credentials/device-attributes");
     let mount = directory.path().join("run/kubevirt/device-attributes.json");
     let item = directory.path().join("sys").join(FW_CFG);
+    let drive = directory.path().join("run").join(CONFIG_DRIVE);
     let none = load(&roots, &places).unwrap_err().to_string();
-    for path in [&item, &mount, &credential] {
+    for path in [&drive, &item, &mount, &credential] {
         assert!(none.contains(&path.display().to_string()), "{none}");
         put(path.clone(), FLAT);
         assert_eq!(&load(&roots, &places).unwrap().path, path);
@@ -44,6 +45,25 @@ fn the_first_source_that_answers_wins_even_when_it_is_broken() {
         matches!(&error, LoadError::Broken(error) if error.file.ends_with("device-attributes")),
         "{error}"
     );
+}
+
+#[test]
+fn a_config_drive_without_a_tagged_device_says_nothing() {
+    let directory = TempDir::new().unwrap();
+    let roots = roots(&directory);
+    let drive = directory.path().join("run").join(CONFIG_DRIVE);
+    for text in [
+        r#"{"instance_id":"vm.ns","hostname":"vm","uuid":"u"}"#,
+        r#"{"instance_id":"vm.ns","devices":[]}"#,
+    ] {
+        put(drive.clone(), text);
+        let answer = load(&roots, &Places::default());
+        assert!(matches!(answer, Err(LoadError::NotYet(_))), "{answer:?}");
+    }
+    let broken = r#"{"instance_id":"vm.ns","devices":[{"type":"nic","bus":"pci","address":"x"}]}"#;
+    put(drive, broken);
+    let loaded = load(&roots, &Places::default()).unwrap();
+    assert_eq!(loaded.reading.rejected.len(), 1);
 }
 
 #[test]

@@ -16,12 +16,12 @@ use crate::cache;
 use crate::process::{Process, tail};
 
 /// How long a boot may take; it takes 20 s on two idle cores.
-const BOOT: Duration = Duration::from_mins(4);
+pub(super) const BOOT: Duration = Duration::from_mins(4);
 /// How long a command may take; the guest itself ends it after a minute.
 const COMMAND: Duration = Duration::from_secs(90);
 
 /// QEMU's own socket, in the directory of the sockets.
-const MONITOR: &str = "monitor";
+pub(super) const MONITOR: &str = "monitor";
 
 /// What a guest is made of.
 #[derive(Debug)]
@@ -48,12 +48,12 @@ pub struct GuestOptions<'a> {
 #[derive(Debug)]
 pub struct Guest {
     // In the order of dropping: QEMU before the programs that serve it.
-    console: Console,
-    qemu: Process,
-    _share: Option<Process>,
-    _vsock: Process,
-    serial: PathBuf,
-    sockets: TempDir,
+    pub(super) console: Console,
+    pub(super) qemu: Process,
+    pub(super) share: Option<Process>,
+    pub(super) _vsock: Option<Process>,
+    pub(super) serial: PathBuf,
+    pub(super) sockets: TempDir,
 }
 
 impl Guest {
@@ -113,7 +113,7 @@ impl Guest {
             options.nic,
             &Sockets {
                 share: share.is_some().then_some(share_socket.as_path()),
-                vsock: &vsock_socket,
+                vsock: Some(&vsock_socket),
                 console: &console_socket,
                 monitor: &monitor_socket,
             },
@@ -129,8 +129,8 @@ impl Guest {
         Ok(Self {
             console: Console::connect(&console_socket)?,
             qemu,
-            _share: share,
-            _vsock: vsock,
+            share,
+            _vsock: Some(vsock),
             serial,
             sockets,
         })
@@ -190,11 +190,11 @@ impl Guest {
         Ok(output.stdout)
     }
 
-    /// Tells QEMU to do something (`qemu-qmp-ref(7)`), and waits until it has.
+    /// Tells QEMU to do something (`qemu-qmp-ref(7)`), waits until it has, and gives back what it returns.
     ///
     /// # Errors
     /// With QEMU's own words, when it does not do it.
-    pub fn tell_qemu(&mut self, command: &Value) -> Result<()> {
+    pub fn tell_qemu(&mut self, command: &Value) -> Result<Value> {
         monitor::tell(&self.sockets.path().join(MONITOR), command)
     }
 

@@ -225,8 +225,11 @@ fn at_work(manager: Manager) -> &'static str {
     }
 }
 
-/// Enables a manager as its package does.
-fn wake(tree: &Path, manager: Manager) -> Result<()> {
+/// Enables a manager as its package does, in the tree of files that is baked into an image.
+///
+/// # Errors
+/// When a file cannot be laid out.
+pub fn wake(tree: &Path, manager: Manager) -> Result<()> {
     let (target, units, files): (_, &[&str], &[&str]) = match manager {
         Manager::Networkd => (
             "multi-user.target.wants",

@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-/// Tells QEMU to do one thing.
-pub(super) fn tell(socket: &Path, command: &Value) -> Result<()> {
+/// Tells QEMU to do one thing, and gives back what it returns.
+pub(super) fn tell(socket: &Path, command: &Value) -> Result<Value> {
     let stream = UnixStream::connect(socket)
         .with_context(|| format!("QEMU's monitor {}", socket.display()))?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
+    let mut returned = Value::Null;
     // Commands are taken only after this one.
     for command in [&json!({"execute": "qmp_capabilities"}), command] {
         writeln!(stream, "{command}")?;
@@ -23,7 +24,8 @@ pub(super) fn tell(socket: &Path, command: &Value) -> Result<()> {
             lines.read_line(&mut line)?;
             let answer: Value = serde_json::from_str(&line)
                 .with_context(|| format!("QEMU answers `{line}` to {command}"))?;
-            if answer.get("return").is_some() {
+            if let Some(value) = answer.get("return") {
+                returned = value.clone();
                 break;
             }
             if let Some(error) = answer.get("error") {
@@ -31,5 +33,5 @@ pub(super) fn tell(socket: &Path, command: &Value) -> Result<()> {
             }
         }
     }
-    Ok(())
+    Ok(returned)
 }

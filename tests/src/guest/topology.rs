@@ -28,7 +28,7 @@ const CONSOLE_PORT: &str = "org.dra-guest.test";
 #[derive(Debug)]
 pub(super) struct Sockets<'a> {
     pub(super) share: Option<&'a Path>,
-    pub(super) vsock: &'a Path,
+    pub(super) vsock: Option<&'a Path>,
     pub(super) console: &'a Path,
     pub(super) monitor: &'a Path,
 }
@@ -89,8 +89,10 @@ pub(super) fn arguments(
             "-device vhost-user-fs-pci,chardev=share,tag={SHARE_TAG},bus=pcie.0"
         ));
     }
-    line.option("-chardev", prefixed("socket,id=vsock,path=", sockets.vsock));
-    line.add("-device vhost-user-vsock-pci,chardev=vsock,bus=pcie.0");
+    if let Some(vsock) = sockets.vsock {
+        line.option("-chardev", prefixed("socket,id=vsock,path=", vsock));
+        line.add("-device vhost-user-vsock-pci,chardev=vsock,bus=pcie.0");
+    }
     line.option(
         "-chardev",
         prefixed(

@@ -241,7 +241,7 @@ fn restart(arrival: &mut Arrival) -> Result<()> {
 
 fn units(arrival: &mut Arrival) -> Result<()> {
     let verify = arrival.guest.run(
-        "systemd-analyze verify dra-guest-agent.service dra-guest-devices.service \
+        "systemd-analyze verify --man=no dra-guest-agent.service dra-guest-devices.service \
          run-kubevirt.mount",
     )?;
     ensure!(

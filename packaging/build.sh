@@ -1,0 +1,71 @@
+#!/bin/bash
+# Builds the packages: dra-guest-agent and dra-guest-node, as .deb and .rpm, for each target.
+# Usage: build.sh [--version VERSION] [--out DIR] [--only agent|node] TARGET...
+#        (DIR: target/packages; TARGET: a musl target of Rust)
+# The same sources give the same bytes: times are those of the last commit, or $SOURCE_DATE_EPOCH.
+set -euo pipefail
+
+workspace=$(cd "$(dirname "$0")/.." && pwd)
+cd "$workspace"
+build_directory=${CARGO_TARGET_DIR:-target}
+export CARGO_TARGET_DIR=$build_directory
+out=$build_directory/packages
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+variants=(agent node)
+targets=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --version) version=${2:?the version} && shift 2 ;;
+    --only) variants=("${2:?agent or node}") && shift 2 ;;
+    --out) out=${2:?the directory} && shift 2 ;;
+    -*) echo "build.sh: unknown option $1" >&2 && exit 2 ;;
+    *) targets+=("$1") && shift ;;
+    esac
+done
+: "${targets[0]:?which targets, for example x86_64-unknown-linux-musl}"
+time=${SOURCE_DATE_EPOCH:-}
+if [ -z "$time" ]; then
+    time=$(git log -1 --format=%ct 2>/dev/null) || {
+        echo "build.sh: this is no git repository: set SOURCE_DATE_EPOCH to the time that files are to have" >&2
+        exit 1
+    }
+fi
+# For those that pack alone: a build script (ring's) would take it for a change, and all would be built anew.
+unset SOURCE_DATE_EPOCH
+
+tool() { tests/setup/tools.sh path "$1"; }
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+for target in "${targets[@]}"; do
+    arch=${target%%-*}
+    programs=()
+    for variant in "${variants[@]}"; do
+        case $variant in
+        agent) programs+=(dra-guest-agent) ;;
+        node) programs+=(dra-cdi-hook dra-guest-nri dra-guest-relay) ;;
+        *) echo "build.sh: there is no package of the $variant" >&2 && exit 2 ;;
+        esac
+    done
+    # One by one: what is built together is built with the features that any of it asks for.
+    for program in "${programs[@]}"; do
+        cargo build --quiet --locked --release --target "$target" --package "$program"
+    done
+    files=$build_directory/$target/release/package-files
+    cargo run --quiet --locked --package dra-guest-packaging -- --target "$target" --out "$files"
+    gzip -9n "$files/COPYRIGHT-library.html" "$files"/*/man/*
+    gzip -9nc CHANGELOG.md >"$files/changelog.gz"
+    # Printed by this machine's hook: a spec is the same on every architecture.
+    cargo run --quiet --locked --package dra-cdi-hook -- spec --hook-path /usr/bin/dra-cdi-hook \
+        >"$files/dra-guest-vm.json"
+
+    for variant in "${variants[@]}"; do
+        choice=()
+        [ $variant = agent ] || choice=(--variant "$variant")
+        SOURCE_DATE_EPOCH=$time "$(tool cargo-deb)" --package dra-guest-packaging --locked --no-build --no-strip --quiet \
+            --target "$target" --deb-version "$version-1" --output "$out/" "${choice[@]}"
+        "$(tool cargo-generate-rpm)" --package packaging --arch "$arch" --target "$target" \
+            --target-dir "$build_directory" --source-date "$time" --output "$out/" \
+            "${choice[@]}" --set-metadata "version = \"$version\""
+    done
+done
