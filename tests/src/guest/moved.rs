@@ -64,14 +64,29 @@ impl Guest {
         let program = Path::new("qemu-system-x86_64");
         let mut qemu = Process::start("qemu", program, arguments, options.logs)?;
         qemu.wait_for_file(&console_socket)?;
-        Ok(Self {
+        let mut guest = Self {
             console: Console::connect(&console_socket)?,
             qemu,
             share: None,
             _vsock: None,
             serial,
             sockets,
-        })
+        };
+        if options.from.is_some() {
+            guest.go_on()?;
+        }
+        Ok(guest)
+    }
+
+    /// Lets a machine go on once its state is read: it is as it was saved, stopped.
+    fn go_on(&mut self) -> Result<()> {
+        wait::until("QEMU has read the state", BOOT, || {
+            let answer = self.tell_qemu(&json!({"execute": "query-status"}))?;
+            let status = answer.get("status").and_then(Value::as_str);
+            Ok((status == Some("paused")).then_some(()))
+        })?;
+        self.tell_qemu(&json!({"execute": "cont"}))?;
+        Ok(())
     }
 
     /// Stops the machine and writes its state, for [`MovableOptions::from`]. The disk is not in it: what was written
