@@ -1,6 +1,6 @@
 //! Links the release program without what it has no use for.
 
-fn main() {
+fn main() -> std::io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    static_link::leave_out_unwinding();
+    static_link::leave_out_unwinding()
 }

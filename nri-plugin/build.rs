@@ -62,7 +62,7 @@ const ENVELOPE: &[Wanted] = &[
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    static_link::leave_out_unwinding();
+    static_link::leave_out_unwinding()?;
     let manifest = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?);
     let proto = manifest.join("proto");
     println!("cargo::rerun-if-changed={}", proto.display());

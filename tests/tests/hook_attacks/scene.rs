@@ -157,7 +157,12 @@ impl Scene {
 
     /// The hook of the CDI spec that the shipped binary prints, as an entry of OCI's configuration.
     fn hook(&self, policy: &str) -> Value {
-        let hook = static_program("dra-cdi-hook").unwrap();
+        // Where the container's root, who may be nobody on the node, can reach it: a tree may be root's alone.
+        let hook = self.path("dra-cdi-hook");
+        // By another process: a descriptor for writing, inherited by a child of another thread, would make it busy.
+        let mut copy = Command::new("cp");
+        copy.arg(static_program("dra-cdi-hook").unwrap()).arg(&hook);
+        assert!(copy.status().unwrap().success(), "{copy:?}");
         let output = Command::new(&hook)
             .args(["spec", "--hook-path"])
             .arg(hook)
