@@ -18,6 +18,7 @@ pub mod numa;
 pub mod observe;
 pub mod owners;
 pub mod pace;
+mod pause;
 pub mod pipeline;
 pub mod plan;
 pub mod policy;

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use crate::pause::pause;
 use crate::roots::Roots;
 use crate::state_directory;
 
@@ -95,7 +96,7 @@ impl Lock {
                     if Instant::now() >= end {
                         return Err(LockError::Held(path));
                     }
-                    sleep(PAUSE).await;
+                    pause(PAUSE).await;
                 }
                 other => return other,
             }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use device_attributes::read::Reading;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use crate::pause::pause;
 use crate::apply::{self, Failure};
 use crate::concern::Concern;
 use crate::exit::Ended;
@@ -161,7 +162,7 @@ pub async fn pass(
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
-        sleep(PAUSE).await;
+        pause(PAUSE).await;
         observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
-use rustix::fs::{Mode, OFlags, fchmod, fstat, open};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, fchmod, fstat, open, renameat_with};
 use rustix::io::Errno;
 
 use crate::roots::Roots;
@@ -41,9 +41,48 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Puts a whole file, mode 0644, in the place of another or of none.
 /// `/run` is memory: no fsync could make it last.
 pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    put_by(path, bytes, |temporary| fs::rename(temporary, path))
+}
+
+/// Puts a whole file, mode 0644, where none is; true when one is, which stays as it is.
+pub(crate) fn put_where_none_is(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut is_there = false;
+    put_by(path, bytes, |temporary| {
+        match renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => {
+                is_there = true;
+                fs::remove_file(temporary)
+            }
+            // Not every file system knows how.
+            Err(_) if path.symlink_metadata().is_ok() => {
+                is_there = true;
+                fs::remove_file(temporary)
+            }
+            Err(_) => fs::rename(temporary, path),
+        }
+    })?;
+    Ok(is_there)
+}
+
+/// Writes a whole file, mode 0644, where nobody looks yet.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    create(path)?.write_all(bytes)
+}
+
+/// Beside a path, the name of what takes its place once it is whole.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
     static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}", *PROCESS));
+    path.with_file_name(format!(".{name}.{}", *PROCESS))
+}
+
+fn put_by(
+    path: &Path,
+    bytes: &[u8],
+    take_place: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let temporary = temporary(path);
     let mut file = match create(&temporary) {
         Err(Errno::NOENT) => {
             create_parent(path)?;
@@ -51,7 +90,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
         }
         other => other?,
     };
-    let written = (file.write_all(bytes)).and_then(|()| fs::rename(&temporary, path));
+    let written = (file.write_all(bytes)).and_then(|()| take_place(&temporary));
     if written.is_err() {
         // The error that counts is the first; a leftover in memory is harmless.
         let _ = fs::remove_file(&temporary);

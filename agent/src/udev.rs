@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use crate::pause::pause;
 use crate::roots::Roots;
 
 /// An interface that udev does not come to the end of is configured all the same.
@@ -24,7 +25,7 @@ pub async fn settle(roots: &Roots, interfaces: &[u32]) -> bool {
     let mut waited = false;
     while !interfaces.iter().all(is_done) && Instant::now() < end {
         waited = true;
-        sleep(PAUSE).await;
+        pause(PAUSE).await;
     }
     waited
 }
@@ -53,7 +54,7 @@ mod tests {
         assert!(settle(&roots, &[3]).await);
         assert!(start.elapsed() >= DEADLINE);
         let (waited, ()) = tokio::join!(settle(&roots, &[3]), async {
-            sleep(PAUSE * 5).await;
+            tokio::time::sleep(PAUSE * 5).await;
             fs::write(data.join("n3"), "").unwrap();
         });
         assert!(waited);

@@ -125,32 +125,37 @@ async fn run<T: Target>(
         failures: Vec::new(),
         unmovable: BTreeSet::new(),
     };
-    for transaction in transactions {
+    let mut log = UndoLog::new(journal);
+    for (place, transaction) in transactions.iter().enumerate() {
         let devices = transaction.steps.iter().map(|step| step.device);
         let devices: BTreeSet<usize> = devices.collect();
         let fallen = (applied.failures.iter_mut())
             .find(|failure| devices.iter().any(|device| failure.concerns(*device)));
         if let Some(failure) = fallen {
+            log.withdraw(&transaction.steps);
             applied.skipped += transaction.steps.len();
             failure.fell_with(devices);
             continue;
         }
-        let log = UndoLog::new(journal);
-        run_transaction(target, log, transaction, devices, &mut applied).await;
+        let later = transactions.get(place + 1..).unwrap_or_default();
+        run_transaction(target, &mut log, transaction, later, devices, &mut applied).await;
     }
     applied
 }
 
 async fn run_transaction<'a, T: Target>(
     target: &mut T,
-    mut log: UndoLog<'a>,
+    log: &mut UndoLog<'a>,
     transaction: &'a Transaction,
+    later: &'a [Transaction],
     devices: BTreeSet<usize>,
     applied: &mut Applied<T::Error>,
 ) {
     let mut made = 0;
     for (place, step) in transaction.steps.iter().enumerate() {
-        log.begin(transaction.steps.get(place..).unwrap_or_default());
+        let rest = transaction.steps.get(place + 1..).unwrap_or_default();
+        let following = later.iter().flat_map(|transaction| &transaction.steps);
+        log.begin(step, rest.iter().chain(following));
         match target.make(step).await {
             Ok(Outcome::Changed) => made += 1,
             Ok(Outcome::AlreadySo) => {
@@ -158,7 +163,7 @@ async fn run_transaction<'a, T: Target>(
                 made += 1;
             }
             Err(StepError { error, changed }) => {
-                log.give_up();
+                log.withdraw(rest);
                 if !changed {
                     log.retract();
                 }
@@ -178,7 +183,7 @@ async fn run_transaction<'a, T: Target>(
                     }
                 }
                 applied.undone += made;
-                applied.skipped += transaction.steps.len() - made - 1;
+                applied.skipped += rest.len();
                 applied.failures.push(failure);
                 return;
             }

@@ -4,8 +4,9 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use crate::pause::pause;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::routing::Route;
 
@@ -30,6 +31,6 @@ pub(super) async fn usable(netlink: &Netlink, route: &Route) -> Result<(), Netli
         if !is_tentative || Instant::now() >= end {
             return Ok(());
         }
-        sleep(PAUSE).await;
+        pause(PAUSE).await;
     }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{connect, load_policy, print};
+use crate::pause::pause;
 use crate::exit::{Ended, Exit};
 use crate::log;
 use crate::memory::Memory;
@@ -72,7 +73,7 @@ async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadE
                 if left.is_zero() {
                     return Err(LoadError::NotYet(why));
                 }
-                sleep(POLL.min(left)).await;
+                pause(POLL.min(left)).await;
             }
             answer => return answer,
         }

@@ -19,6 +19,7 @@ use tokio::runtime::Builder;
 use crate::cli::{Cli, Command};
 use crate::exit::{Ended, Exit};
 use crate::netlink::Netlink;
+use crate::pause::block_on;
 use crate::policy::Policy;
 use crate::roots::Roots;
 
@@ -30,33 +31,22 @@ pub fn run(cli: Cli) -> Result<Exit, Ended> {
     let roots = Roots::from(cli.roots);
     match cli.command {
         Command::Run(source) => service(run::run(&roots, &source.places())),
-        Command::Apply { source, wait } => once(apply::apply(&roots, &source.places(), wait)),
-        Command::Plan { source, json } => once(plan::plan(&roots, &source.places(), json)),
+        Command::Apply { source, wait } => block_on(apply::apply(&roots, &source.places(), wait)),
+        Command::Plan { source, json } => block_on(plan::plan(&roots, &source.places(), json)),
         Command::Status { json } => status::status(&roots, json),
         Command::Check => check::check(&roots),
         Command::Env { device } => env::env(&roots, &device),
         Command::Exec(arguments) => exec::exec(&roots, arguments),
-        Command::Inspect { json } => once(inspect::inspect(&roots, json)),
-        Command::Revert { dry_run } => once(revert::revert(&roots, dry_run)),
+        Command::Inspect { json } => block_on(inspect::inspect(&roots, json)),
+        Command::Revert { dry_run } => block_on(revert::revert(&roots, dry_run)),
         Command::Validate { files } => validate::validate(&files),
     }
 }
 
-/// Runs a short command: netlink needs no reactor, and to set one up is a fifth of its system calls.
-fn once(command: impl Future<Output = Result<Exit, Ended>>) -> Result<Exit, Ended> {
-    block_on(Builder::new_current_thread().enable_time(), command)
-}
-
 /// Runs the service, which waits for vsock and signals too.
 fn service(command: impl Future<Output = Result<Exit, Ended>>) -> Result<Exit, Ended> {
-    block_on(Builder::new_current_thread().enable_all(), command)
-}
-
-fn block_on(
-    runtime: &mut Builder,
-    command: impl Future<Output = Result<Exit, Ended>>,
-) -> Result<Exit, Ended> {
-    runtime
+    Builder::new_current_thread()
+        .enable_all()
         .build()
         .map_err(|error| Ended::failed(format!("cannot start: {error}")))?
         .block_on(command)

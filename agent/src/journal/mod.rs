@@ -78,6 +78,14 @@ pub enum JournalError {
     Full(PathBuf),
 }
 
+/// Steps, in their order.
+pub trait Steps<'a>: IntoIterator<Item = &'a Step, IntoIter: ExactSizeIterator + Clone> {}
+
+impl<'a, S> Steps<'a> for S where
+    S: IntoIterator<Item = &'a Step, IntoIter: ExactSizeIterator + Clone>
+{
+}
+
 impl Journal {
     /// Reads what was done since the machine came up; nothing is written yet.
     ///
@@ -138,24 +146,26 @@ impl Journal {
     /// Before steps are made that change different things: where one thing changed twice, it could not
     /// be told from what it is like now whether it is as the agent left it. A journal that cannot be
     /// written keeps no device from being configured: the trouble is noted.
-    pub fn begin(&mut self, steps: &[Step]) {
-        for step in steps {
+    pub fn begin<'a>(&mut self, steps: impl Steps<'a>) {
+        let steps = steps.into_iter();
+        for step in steps.clone() {
             self.ledger.begin(step);
         }
-        self.append(steps.iter().map(Line::Begin));
+        self.append(steps.map(Line::Begin));
     }
 
     /// After steps that changed nothing, were undone, or were not made after all; the last first.
-    pub fn retract(&mut self, steps: &[Step]) {
-        for step in steps {
+    pub fn retract<'a>(&mut self, steps: impl Steps<'a>) {
+        let steps = steps.into_iter();
+        for step in steps.clone() {
             self.ledger.retract(step);
         }
-        self.append(steps.iter().map(Line::Retract));
+        self.append(steps.map(Line::Retract));
     }
 
     /// After steps that were made and stand: what they brought back to what it was before the agent is
     /// the agent's no more. What others make of it then is theirs.
-    pub fn settle(&mut self, steps: &[Step]) {
+    pub fn settle(&mut self, steps: &[&Step]) {
         for step in steps {
             let entry = self.ledger.entry(&Thing::of(step));
             if let Some(entry) = entry.filter(|entry| entry.is_back()) {

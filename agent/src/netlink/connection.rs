@@ -1,23 +1,22 @@
 //! One socket to the kernel's routing netlink, and how a request over it comes to its end.
 
+use std::fmt;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use futures_util::stream::Stream;
 use nix::errno::Errno;
 use rtnetlink::packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::proto::{self, ConnectionHandle};
-use rtnetlink::sys::{AsyncSocket, SocketAddr, protocols::NETLINK_ROUTE};
-use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
+use rtnetlink::sys::Socket;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::message::Message;
-use super::socket::RequestSocket;
+use super::socket::{self, Channel};
 use super::{Cause, NetlinkError, error};
+use crate::pause::pause;
 
 /// The most times that a dump is begun before a list that keeps changing is given up.
 pub(super) const DUMPS: usize = 5;
@@ -26,55 +25,48 @@ pub(super) const DUMPS: usize = 5;
 /// the RTNL lock, which module loading and driver resets do for seconds.
 const DEADLINE: Duration = Duration::from_secs(10);
 
+/// How long to wait for an answer that was not there at once.
+const PAUSE: Duration = Duration::from_millis(1);
+
 type Answer = NetlinkMessage<Message>;
 
 /// A connection that keeps one request in flight: a second dump on a socket is `EBUSY`, and an
 /// overrun could not be told apart.
 #[derive(Debug)]
-pub(super) struct Connection {
-    ends: Mutex<Ends>,
+pub(super) struct Connection<C = Socket> {
+    ends: Mutex<Ends<C>>,
     deadline: Duration,
-    task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Ends {
-    requests: ConnectionHandle<Message>,
-    unsolicited: futures_channel::mpsc::UnboundedReceiver<(Answer, SocketAddr)>,
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+struct Ends<C> {
+    channel: C,
+    sequence: u32,
+    /// Whether the answer to the request before was not read to its end.
+    is_unfinished: bool,
+    /// Messages are taken from its front.
+    datagram: Vec<u8>,
+    taken: usize,
 }
 
 impl Connection {
     pub(super) fn open() -> io::Result<Self> {
-        let socket = RequestSocket::new(NETLINK_ROUTE)?;
-        let options = socket.socket_ref();
-        // With the kernel's own sentence, and with requests checked rather than half understood. Kernels
-        // before 4.12 and 4.20 do not know them. A refusal repeats its request: that costs less than a
-        // call to have it left out.
-        tolerate_unknown(options.set_ext_ack(true))?;
-        tolerate_unknown(options.set_netlink_get_strict_chk(true))?;
-        Ok(Self::over(socket, DEADLINE))
+        Ok(Self::over(socket::open()?, DEADLINE))
     }
+}
 
-    /// Speaks over a socket that is set up. Must be called inside a tokio runtime.
-    pub(super) fn over<S: AsyncSocket + Send + 'static>(socket: S, deadline: Duration) -> Self {
-        let (mut connection, requests, unsolicited): (proto::Connection<Message, S>, _, _) =
-            proto::from_socket_with_codec(socket);
-        // The end of an answer is told apart from the end of the connection only when it is seen.
-        connection.set_forward_ack(true);
-        connection.set_forward_done(true);
+impl<C: Channel> Connection<C> {
+    /// Speaks over a socket that is set up.
+    pub(super) fn over(channel: C, deadline: Duration) -> Self {
         Self {
             ends: Mutex::new(Ends {
-                requests,
-                unsolicited,
+                channel,
+                sequence: 0,
+                is_unfinished: false,
+                datagram: Vec::with_capacity(socket::DATAGRAM_BYTES),
+                taken: 0,
             }),
             deadline,
-            task: tokio::spawn(connection),
         }
     }
 
@@ -83,11 +75,11 @@ impl Connection {
         &self,
         request: RouteNetlinkMessage,
         flags: u16,
-        attempt: &str,
+        attempt: fmt::Arguments<'_>,
     ) -> Result<(), NetlinkError> {
-        let mut message = NetlinkMessage::from(Payload(request));
-        message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-        self.within_deadline(self.acknowledged(message))
+        let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        let mut ends = self.ends().await;
+        ends.acknowledged(request, flags, self.deadline)
             .await
             .map_err(|cause| failed(attempt, cause))
     }
@@ -98,36 +90,41 @@ impl Connection {
         request: RouteNetlinkMessage,
         attempt: &str,
     ) -> Result<Vec<Message>, NetlinkError> {
-        let mut message = NetlinkMessage::from(Payload(request));
-        message.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
         let mut last = Cause::Interrupted(DUMPS);
         for _ in 0..DUMPS {
-            match self.within_deadline(self.listed(message.clone())).await {
+            let mut ends = self.ends().await;
+            match ends.listed(request.clone(), self.deadline).await {
                 Ok(list) => return Ok(list),
                 Err(cause @ (Cause::Interrupted(_) | Cause::Overrun)) => last = cause,
-                Err(cause) => return Err(failed(attempt, cause)),
+                Err(cause) => return Err(failed(format_args!("{attempt}"), cause)),
             }
         }
-        Err(failed(attempt, last))
+        Err(failed(format_args!("{attempt}"), last))
     }
 
-    async fn within_deadline<T>(
-        &self,
-        answer: impl Future<Output = Result<T, Cause>>,
-    ) -> Result<T, Cause> {
-        tokio::time::timeout(self.deadline, answer)
-            .await
-            .unwrap_or(Err(Cause::NoAnswer(self.deadline)))
+    async fn ends(&self) -> MutexGuard<'_, Ends<C>> {
+        // Nobody else has it in a short command, where tokio need not be asked to wait.
+        match self.ends.try_lock() {
+            Ok(ends) => ends,
+            Err(_) => self.ends.lock().await,
+        }
     }
+}
 
-    async fn acknowledged(&self, message: Answer) -> Result<(), Cause> {
-        let mut ends = self.ends.lock().await;
-        let mut answers = ends.send(message)?;
+impl<C: Channel> Ends<C> {
+    async fn acknowledged(
+        &mut self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+        patience: Duration,
+    ) -> Result<(), Cause> {
+        let deadline = self.send(request, flags, patience)?;
         loop {
             // After an overrun it is not known whether the change was made: the next look at the
             // kernel tells.
-            let answer = ends.next(&mut answers).await?;
+            let answer = self.next(deadline, patience).await?;
             if let NetlinkPayload::Error(error) = answer.payload {
+                self.is_unfinished = false;
                 return match error.raw_code() {
                     0 => Ok(()),
                     code => Err(error::refused(code, answer.header.flags, &error.header)),
@@ -138,13 +135,16 @@ impl Connection {
 
     /// One dump, read to its end even when it is known to be of no use: the kernel refuses the next
     /// one with `EBUSY` until then.
-    async fn listed(&self, message: Answer) -> Result<Vec<Message>, Cause> {
-        let mut ends = self.ends.lock().await;
-        let mut answers = ends.send(message)?;
+    async fn listed(
+        &mut self,
+        request: RouteNetlinkMessage,
+        patience: Duration,
+    ) -> Result<Vec<Message>, Cause> {
+        let deadline = self.send(request, NLM_F_REQUEST | NLM_F_DUMP, patience)?;
         let mut list = Vec::new();
         let mut fault = None;
         loop {
-            let answer = match ends.next(&mut answers).await {
+            let answer = match self.next(deadline, patience).await {
                 Ok(answer) => answer,
                 Err(Cause::Overrun) => {
                     fault.get_or_insert(Cause::Overrun);
@@ -155,83 +155,123 @@ impl Connection {
             if answer.header.flags & NLM_F_DUMP_INTR != 0 {
                 fault.get_or_insert(Cause::Interrupted(DUMPS));
             }
-            match answer.payload {
+            let end = match answer.payload {
                 NetlinkPayload::InnerMessage(Message::Unreadable(why)) => {
                     fault.get_or_insert(Cause::Unreadable(why));
+                    continue;
                 }
-                NetlinkPayload::InnerMessage(Message::Other(_)) => {}
-                NetlinkPayload::InnerMessage(message) => list.push(message),
+                NetlinkPayload::InnerMessage(Message::Other(_)) => continue,
+                NetlinkPayload::InnerMessage(message) => {
+                    list.push(message);
+                    continue;
+                }
                 NetlinkPayload::Done(done) if done.code < 0 => {
-                    return Err(error::refused_with(done.code, &done.extended_ack));
+                    Err(error::refused_with(done.code, &done.extended_ack))
                 }
-                NetlinkPayload::Done(_) => return fault.map_or(Ok(list), Err),
+                NetlinkPayload::Done(_) => fault.map_or(Ok(list), Err),
                 NetlinkPayload::Error(error) if error.raw_code() != 0 => {
                     let flags = answer.header.flags;
-                    return Err(error::refused(error.raw_code(), flags, &error.header));
+                    Err(error::refused(error.raw_code(), flags, &error.header))
                 }
+                _ => continue,
+            };
+            self.is_unfinished = false;
+            return end;
+        }
+    }
+
+    /// Sends a request, and gives back until when its answer is waited for.
+    fn send(
+        &mut self,
+        request: RouteNetlinkMessage,
+        flags: u16,
+        patience: Duration,
+    ) -> Result<Instant, Cause> {
+        let deadline = Instant::now() + patience;
+        if self.is_unfinished {
+            self.pass_over_the_rest(deadline);
+        }
+        self.datagram.clear();
+        self.taken = 0;
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        header.sequence_number = self.sequence;
+        let payload = NetlinkPayload::InnerMessage(Message::Request(request));
+        let mut message = NetlinkMessage::new(header, payload);
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.is_unfinished = true;
+        self.channel.send(&bytes).map_err(|error| broken(&error))?;
+        Ok(deadline)
+    }
+
+    /// What is left of an earlier answer says nothing of the next; a list that is not read to its end
+    /// keeps the next from being begun.
+    fn pass_over_the_rest(&mut self, deadline: Instant) {
+        let is_lost = |error: &io::Error| error.raw_os_error() == Some(Errno::ENOBUFS as i32);
+        loop {
+            match self.channel.receive(&mut self.datagram) {
+                Err(error) if !is_lost(&error) => return,
+                _ if Instant::now() >= deadline => return,
                 _ => {}
             }
         }
     }
-}
-
-impl Ends {
-    fn send(
-        &mut self,
-        message: Answer,
-    ) -> Result<impl Stream<Item = Answer> + Unpin + use<>, Cause> {
-        // What is left of an earlier request says nothing of this one.
-        while self.unsolicited.try_recv().is_ok() {}
-        let kernel = SocketAddr::new(0, 0);
-        self.requests.request(message, kernel).map_err(|_| closed())
-    }
 
     /// The next part of the answer, or word that something was lost.
-    async fn next(
-        &mut self,
-        answers: &mut (impl Stream<Item = Answer> + Unpin),
-    ) -> Result<Answer, Cause> {
+    async fn next(&mut self, deadline: Instant, patience: Duration) -> Result<Answer, Cause> {
         loop {
-            tokio::select! {
-                biased;
+            while let Some(message) = self.take()? {
                 // Late answers to a request that was given up come here as well.
-                Some((message, _)) = self.unsolicited.next() => {
-                    if let NetlinkPayload::Overrun(_) = message.payload {
-                        return Err(Cause::Overrun);
-                    }
+                if message.header.sequence_number == self.sequence {
+                    return Ok(message);
                 }
-                answer = answers.next() => return answer.ok_or_else(closed),
+            }
+            self.datagram.clear();
+            self.taken = 0;
+            match self.channel.receive(&mut self.datagram) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if Instant::now() >= deadline {
+                        return Err(Cause::NoAnswer(patience));
+                    }
+                    pause(PAUSE).await;
+                }
+                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
+                    return Err(Cause::Overrun);
+                }
+                Err(error) => return Err(broken(&error)),
+            }
+            // Somebody who never ends must not keep us here.
+            if Instant::now() >= deadline {
+                return Err(Cause::NoAnswer(patience));
             }
         }
     }
-}
 
-/// A request on its way into a [`NetlinkMessage`].
-struct Payload(RouteNetlinkMessage);
-
-impl From<Payload> for Answer {
-    fn from(Payload(request): Payload) -> Self {
-        Self::new(
-            rtnetlink::packet_core::NetlinkHeader::default(),
-            NetlinkPayload::InnerMessage(Message::Request(request)),
-        )
+    /// The next message of the datagram; none at its end.
+    fn take(&mut self) -> Result<Option<Answer>, Cause> {
+        let rest = self.datagram.get(self.taken..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        let message = Answer::deserialize(rest);
+        let message = message.map_err(|error| Cause::Unreadable(error.to_string()))?;
+        let length = usize::try_from(message.header.length).unwrap_or(usize::MAX);
+        self.taken = (self.taken).saturating_add(length.max(16).next_multiple_of(4));
+        Ok(Some(message))
     }
 }
 
-fn failed(attempt: &str, cause: Cause) -> NetlinkError {
+fn failed(attempt: fmt::Arguments<'_>, cause: Cause) -> NetlinkError {
     NetlinkError {
-        attempt: attempt.to_owned(),
+        attempt: attempt.to_string(),
         cause,
     }
 }
 
-fn closed() -> Cause {
-    Cause::Socket("it was closed".to_owned())
-}
-
-fn tolerate_unknown(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.raw_os_error() == Some(Errno::ENOPROTOOPT as i32) => Ok(()),
-        other => other,
-    }
+fn broken(error: &io::Error) -> Cause {
+    NetlinkError::socket("", error).cause
 }

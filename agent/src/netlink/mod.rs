@@ -17,6 +17,7 @@ mod scripted;
 mod socket;
 mod watch;
 
+use std::fmt;
 use std::net::IpAddr;
 
 use device_attributes::{InterfaceAddress, MacAddress};
@@ -45,13 +46,10 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens the connection, inside a tokio runtime with time; it needs no I/O driver.
+    /// Opens the connection. It needs no runtime, and in one no more than time.
     ///
     /// # Errors
     /// When the kernel gives no socket.
-    ///
-    /// # Panics
-    /// Outside a runtime. Requests panic in a runtime without time.
     pub fn open() -> Result<Self, NetlinkError> {
         let connection = Connection::open()
             .map_err(|error| NetlinkError::socket("speak to the kernel by netlink", &error))?;
@@ -104,7 +102,7 @@ impl Netlink {
     /// When the kernel refuses, or does not answer.
     pub async fn rename(&self, interface: u32, to: &str) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).name(to.to_owned());
-        self.set_link(link, &format!("rename interface {interface} to {to}"))
+        self.set_link(link, format_args!("rename interface {interface} to {to}"))
             .await
     }
 
@@ -114,8 +112,8 @@ impl Netlink {
     /// As for [`Netlink::rename`].
     pub async fn set_mtu(&self, interface: u32, mtu: u32) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).mtu(mtu);
-        let attempt = format!("set the MTU of interface {interface} to {mtu}");
-        self.set_link(link, &attempt).await
+        self.set_link(link, format_args!("set the MTU of interface {interface} to {mtu}"))
+            .await
     }
 
     /// Sets an interface administratively up.
@@ -124,7 +122,7 @@ impl Netlink {
     /// As for [`Netlink::rename`].
     pub async fn set_up(&self, interface: u32) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).up();
-        self.set_link(link, &format!("set interface {interface} up"))
+        self.set_link(link, format_args!("set interface {interface} up"))
             .await
     }
 
@@ -134,7 +132,7 @@ impl Netlink {
     /// As for [`Netlink::rename`].
     pub async fn set_down(&self, interface: u32) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).down();
-        self.set_link(link, &format!("set interface {interface} down"))
+        self.set_link(link, format_args!("set interface {interface} down"))
             .await
     }
 
@@ -148,8 +146,8 @@ impl Netlink {
         mac: MacAddress,
     ) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).address(mac.bytes().to_vec());
-        let attempt = format!("set the MAC address of interface {interface} to {mac}");
-        self.set_link(link, &attempt).await
+        self.set_link(link, format_args!("set the MAC address of interface {interface} to {mac}"))
+            .await
     }
 
     /// Gives an interface one more name.
@@ -162,9 +160,8 @@ impl Netlink {
         name: &str,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewLinkProp(alternative_name(interface, name));
-        let attempt = format!("give interface {interface} the alternative name {name}");
         let flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_APPEND;
-        self.connection.change(request, flags, &attempt).await
+        self.connection.change(request, flags, format_args!("give interface {interface} the alternative name {name}")).await
     }
 
     /// Takes an alternative name from an interface.
@@ -177,8 +174,7 @@ impl Netlink {
         name: &str,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelLinkProp(alternative_name(interface, name));
-        let attempt = format!("take the alternative name {name} from interface {interface}");
-        self.connection.change(request, 0, &attempt).await
+        self.connection.change(request, 0, format_args!("take the alternative name {name} from interface {interface}")).await
     }
 
     /// Adds an address to an interface, with the broadcast address that its prefix gives.
@@ -191,9 +187,8 @@ impl Netlink {
         address: InterfaceAddress,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewAddress(address_message(interface, address));
-        let attempt = format!("add {address} to interface {interface}");
         self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, &attempt)
+            .change(request, NLM_F_CREATE | NLM_F_EXCL, format_args!("add {address} to interface {interface}"))
             .await
     }
 
@@ -207,8 +202,7 @@ impl Netlink {
         address: InterfaceAddress,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelAddress(address_message(interface, address));
-        let attempt = format!("remove {address} from interface {interface}");
-        self.connection.change(request, 0, &attempt).await
+        self.connection.change(request, 0, format_args!("remove {address} from interface {interface}")).await
     }
 
     /// Puts an address back as it was, with its flags and lifetimes.
@@ -217,22 +211,20 @@ impl Netlink {
     /// As for [`Netlink::add_address`].
     pub async fn restore_address(&self, address: &Address) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewAddress(address.message.clone());
-        let attempt = match address.ip {
-            Some(ip) => format!(
-                "put {ip}/{} back on interface {}",
-                address.prefix, address.interface
-            ),
-            None => format!("put an address back on interface {}", address.interface),
+        let what = match address.ip {
+            Some(ip) => format!("{ip}/{}", address.prefix),
+            None => "an address".to_owned(),
         };
+        let attempt = format_args!("put {what} back on interface {}", address.interface);
         self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, &attempt)
+            .change(request, NLM_F_CREATE | NLM_F_EXCL, attempt)
             .await
     }
 
     async fn set_link(
         &self,
         link: LinkMessageBuilder<LinkUnspec>,
-        attempt: &str,
+        attempt: fmt::Arguments<'_>,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::SetLink(link.build());
         self.connection.change(request, 0, attempt).await

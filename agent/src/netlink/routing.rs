@@ -70,7 +70,7 @@ impl Netlink {
             .change(
                 request,
                 NLM_F_CREATE | NLM_F_EXCL,
-                &format!("add the {route}"),
+                format_args!("add the {route}"),
             )
             .await
     }
@@ -82,7 +82,7 @@ impl Netlink {
     pub async fn remove_route(&self, route: &Route) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelRoute(route::message(route));
         self.connection
-            .change(request, 0, &format!("remove the {route}"))
+            .change(request, 0, format_args!("remove the {route}"))
             .await
     }
 
@@ -96,7 +96,7 @@ impl Netlink {
             .change(
                 request,
                 NLM_F_CREATE | NLM_F_EXCL,
-                &format!("add the {rule}"),
+                format_args!("add the {rule}"),
             )
             .await
     }
@@ -108,7 +108,7 @@ impl Netlink {
     pub async fn remove_rule(&self, rule: &RoutingRule) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelRule(rule::message(rule));
         self.connection
-            .change(request, 0, &format!("remove the {rule}"))
+            .change(request, 0, format_args!("remove the {rule}"))
             .await
     }
 
@@ -135,13 +135,13 @@ impl Netlink {
     pub async fn restore_routes(&self, kept: &Kept) -> Result<(), NetlinkError> {
         let mut result = Ok(());
         for kernel in &kept.0 {
-            let attempt = format!("put the {} back", kernel.route);
             let Ok(message) = kernel.restoring() else {
                 continue;
             };
             let request = RouteNetlinkMessage::NewRoute(message);
             let flags = NLM_F_CREATE | NLM_F_EXCL;
-            match self.connection.change(request, flags, &attempt).await {
+            let attempt = format_args!("put the {} back", kernel.route);
+            match self.connection.change(request, flags, attempt).await {
                 Err(error) if error.errno() != Some(nix::errno::Errno::EEXIST) => {
                     result = result.and(Err(error));
                 }

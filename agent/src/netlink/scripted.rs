@@ -1,19 +1,20 @@
 //! Tests of a request's end on a socket that answers by a script: what the kernel says too rarely
 //! to be waited for.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::io;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::io::{self, ErrorKind};
+use std::rc::Rc;
 use std::time::Duration;
 
 use rtnetlink::packet_core::{NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLMSG_DONE, NLMSG_ERROR};
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::link::LinkMessage;
-use rtnetlink::sys::{AsyncSocket, Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use super::connection::{Connection, DUMPS};
-use super::{Cause, Message};
+use super::socket::Channel;
+use super::Cause;
+use crate::pause::block_on;
 
 /// One message of an answer, or an error of the socket.
 #[derive(Clone)]
@@ -30,21 +31,20 @@ enum Part {
         code: i32,
     },
     Fault(i32),
+    /// Nothing yet.
+    Pause,
     /// Another part, in the sequence number of the request before.
     Late(Box<Part>),
 }
 
 /// Answers each request with the next script, in its sequence number.
-struct Scripted {
-    socket: Socket,
-    state: Arc<Mutex<State>>,
-}
+#[derive(Clone, Default)]
+struct Scripted(Rc<RefCell<State>>);
 
 #[derive(Default)]
 struct State {
     scripts: VecDeque<Vec<Part>>,
     pending: VecDeque<io::Result<Vec<u8>>>,
-    reader: Option<Waker>,
     requests: usize,
 }
 
@@ -75,116 +75,60 @@ impl Part {
                 let earlier = u32::from_ne_bytes(sequence).wrapping_sub(1);
                 return part.bytes(earlier.to_ne_bytes());
             }
+            Self::Pause => return Err(ErrorKind::WouldBlock.into()),
             Self::Fault(errno) => return Err(io::Error::from_raw_os_error(*errno)),
         })
     }
 }
 
-impl AsyncSocket for Scripted {
-    fn socket_ref(&self) -> &Socket {
-        &self.socket
-    }
-
-    fn socket_mut(&mut self) -> &mut Socket {
-        &mut self.socket
-    }
-
-    fn new(_: isize) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    fn poll_send(&self, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    fn poll_send_to(
-        &self,
-        _: &mut Context<'_>,
-        request: &[u8],
-        _: &SocketAddr,
-    ) -> Poll<io::Result<usize>> {
-        let mut state = self.state.lock().unwrap();
+impl Channel for Scripted {
+    fn send(&self, request: &[u8]) -> io::Result<()> {
+        let mut state = self.0.borrow_mut();
         state.requests += 1;
         let sequence = request[8..12].try_into().unwrap();
         for part in state.scripts.pop_front().unwrap_or_default() {
             state.pending.push_back(part.bytes(sequence));
         }
-        if let Some(waker) = state.reader.take() {
-            waker.wake();
-        }
-        Poll::Ready(Ok(request.len()))
+        Ok(())
     }
 
-    fn poll_recv<B: bytes::BufMut>(&self, _: &mut Context<'_>, _: &mut B) -> Poll<io::Result<()>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
-    }
-
-    fn poll_recv_from<B: bytes::BufMut>(
-        &self,
-        context: &mut Context<'_>,
-        buffer: &mut B,
-    ) -> Poll<io::Result<SocketAddr>> {
-        let mut state = self.state.lock().unwrap();
-        match state.pending.pop_front() {
-            Some(Ok(bytes)) => {
-                buffer.put_slice(&bytes);
-                Poll::Ready(Ok(SocketAddr::new(0, 0)))
-            }
-            Some(Err(error)) => Poll::Ready(Err(error)),
-            None => {
-                state.reader = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-
-    fn poll_recv_from_full(&self, _: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, SocketAddr)>> {
-        Poll::Ready(Err(io::ErrorKind::Unsupported.into()))
+    fn receive(&self, datagram: &mut Vec<u8>) -> io::Result<()> {
+        let next = self.0.borrow_mut().pending.pop_front();
+        *datagram = next.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))?;
+        Ok(())
     }
 }
 
-/// Lists links and then sets one up, over a socket with these scripts; gives both ends and how many
-/// requests were sent in all.
-fn outcome(
-    scripts: impl IntoIterator<Item = Vec<Part>>,
-    dump_first: bool,
-) -> (Result<Vec<Message>, Cause>, usize) {
-    let state = Arc::new(Mutex::new(State {
-        scripts: scripts.into_iter().collect(),
-        ..State::default()
-    }));
-    let socket = Scripted {
-        socket: Socket::new(NETLINK_ROUTE).unwrap(),
-        state: Arc::clone(&state),
-    };
-    let result = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap()
-        .block_on(async {
-            let connection = Connection::over(socket, Duration::from_millis(200));
-            let message = LinkMessage::default();
-            if dump_first {
-                connection
-                    .dump(RouteNetlinkMessage::GetLink(message), "list")
-                    .await
-            } else {
-                let request = RouteNetlinkMessage::SetLink(message);
-                let result = connection.change(request, 0, "change").await;
-                result.map(|()| Vec::new())
-            }
-        });
-    let requests = state.lock().unwrap().requests;
-    (result.map_err(|error| error.cause), requests)
+const PATIENCE: Duration = Duration::from_millis(200);
+
+fn scripted(scripts: impl IntoIterator<Item = Vec<Part>>) -> Scripted {
+    let scripted = Scripted::default();
+    scripted.0.borrow_mut().scripts = scripts.into_iter().collect();
+    scripted
 }
 
+fn list(connection: &Connection<Scripted>) -> Result<usize, Cause> {
+    let request = RouteNetlinkMessage::GetLink(LinkMessage::default());
+    let list = block_on(connection.dump(request, "list"));
+    list.map(|list| list.len()).map_err(|error| error.cause)
+}
+
+fn set(connection: &Connection<Scripted>) -> Result<(), Cause> {
+    let request = RouteNetlinkMessage::SetLink(LinkMessage::default());
+    let result = block_on(connection.change(request, 0, format_args!("change")));
+    result.map_err(|error| error.cause)
+}
+
+/// What a list ends with, and how many requests were sent in all.
 fn dump(scripts: impl IntoIterator<Item = Vec<Part>>) -> (Result<usize, Cause>, usize) {
-    let (result, requests) = outcome(scripts, true);
-    (result.map(|list| list.len()), requests)
+    let scripted = scripted(scripts);
+    let result = list(&Connection::over(scripted.clone(), PATIENCE));
+    let requests = scripted.0.borrow().requests;
+    (result, requests)
 }
 
 fn change(script: Vec<Part>) -> Result<(), Cause> {
-    outcome([script], false).0.map(|_| ())
+    set(&Connection::over(scripted([script]), PATIENCE))
 }
 
 const LINK: Part = Part::Link { flags: 0 };
@@ -220,7 +164,7 @@ fn the_answer_to_another_request_is_passed_over() {
     let refusal = late(&Part::Ack { code: -1 });
     assert_eq!(change(vec![refusal, Part::Ack { code: 0 }]), Ok(()));
     let only_late = change(vec![late(&Part::Ack { code: 0 })]);
-    assert_eq!(only_late, Err(Cause::NoAnswer(Duration::from_millis(200))));
+    assert_eq!(only_late, Err(Cause::NoAnswer(PATIENCE)));
 }
 
 // vishvananda/netlink#1018, vishvananda/netlink#1163, moby#48400 (case 77).
@@ -260,7 +204,7 @@ fn a_dump_can_fail_at_its_beginning_and_at_its_end() {
 // amazon-ec2-net-utils@26a67ce, amazon-ec2-net-utils@65fbb03 (case 47).
 #[test]
 fn silence_ends_with_the_deadline() {
-    let expected = Cause::NoAnswer(Duration::from_millis(200));
+    let expected = Cause::NoAnswer(PATIENCE);
     assert_eq!(change(vec![]), Err(expected.clone()));
     assert_eq!(dump([vec![LINK]]), (Err(expected), 1));
 }
@@ -271,5 +215,42 @@ fn a_connection_that_breaks_is_no_success() {
     for script in [vec![broken.clone()], vec![LINK, broken]] {
         assert!(matches!(change(script.clone()), Err(Cause::Socket(_))));
         assert!(matches!(dump([script]).0, Err(Cause::Socket(_))));
+    }
+}
+
+#[test]
+fn an_answer_that_is_late_is_waited_for() {
+    let script = vec![Part::Pause, LINK, Part::Pause, Part::Pause, DONE];
+    assert_eq!(dump([script]), (Ok(1), 1));
+    let script = vec![Part::Pause, Part::Ack { code: 0 }];
+    assert_eq!(change(script), Ok(()));
+}
+
+/// The kernel refuses a list with `EBUSY` until the one before is read to its end.
+// vishvananda/netlink#1057, pyroute2#535 (case 78).
+#[test]
+fn the_rest_of_a_list_that_was_given_up_is_read_first() {
+    let scripted = scripted([vec![LINK], vec![], vec![LINK, LINK, DONE]]);
+    let connection = Connection::over(scripted.clone(), PATIENCE);
+    assert_eq!(list(&connection), Err(Cause::NoAnswer(PATIENCE)));
+    let rest = [LINK, Part::Fault(ENOBUFS), LINK, DONE];
+    let rest = rest.iter().map(|part| part.bytes([1, 0, 0, 0]));
+    scripted.0.borrow_mut().pending.extend(rest);
+    assert_eq!(set(&connection), Err(Cause::NoAnswer(PATIENCE)));
+    assert!(scripted.0.borrow().pending.is_empty());
+    assert_eq!(list(&connection), Ok(2));
+}
+
+#[test]
+fn any_bytes_are_no_answer() {
+    for bytes in [vec![0; 40], vec![0xff; 40], vec![1], vec![0; 16]] {
+        let scripted = scripted([]);
+        scripted.0.borrow_mut().pending.push_back(Ok(bytes.clone()));
+        let result = set(&Connection::over(scripted, PATIENCE));
+        let is_told = matches!(
+            result,
+            Err(Cause::Unreadable(_) | Cause::NoAnswer(_) | Cause::Refused { .. })
+        );
+        assert!(is_told, "{bytes:?}: {result:?}");
     }
 }

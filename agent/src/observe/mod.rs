@@ -61,11 +61,14 @@ pub async fn observe(
     roots: &Roots,
     asked: &Asked,
 ) -> Result<Observation, NetlinkError> {
+    // The first part of the first list that a socket is asked for is short, whatever room there is: the
+    // kernel does not know of that yet. The rules fit in it, the links do not.
+    let rules = netlink.rules().await?;
     let links = netlink.links().await?;
     let addresses = netlink.addresses().await?;
     let mut observation = combine(links, &addresses, &roots.sys, &asked.functions);
     observation.routes = netlink.routes(asked.routes).await?;
-    observation.rules = netlink.rules().await?;
+    observation.rules = rules;
     if asked.rp_filter {
         let text = fs::read_to_string(roots.proc.join("sys/net/ipv4/conf/all/rp_filter"));
         observation.rp_filter_of_all = text.ok().and_then(|text| text.trim().parse().ok());

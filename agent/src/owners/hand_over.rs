@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::drop_ins::{NETWORK_MANAGER, NETWORKD_CONF};
 use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
 };
+use crate::pause::pause;
 use crate::observe::Interface;
 use crate::roots::Roots;
 use crate::units;
@@ -124,6 +125,6 @@ async fn wait_until_let_go(roots: &Roots, interfaces: &[&Interface]) {
             || networkd::is_undecided(roots, interface)
     };
     while interfaces.iter().any(|interface| is_held(interface)) && Instant::now() < end {
-        sleep(PAUSE).await;
+        pause(PAUSE).await;
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::DropIn;
 use crate::roots::Roots;
 use crate::small_file;
-use crate::state_directory::{put, replace};
+use crate::state_directory::{put, put_where_none_is};
 use crate::units;
 
 /// The list, below `/run`.
@@ -62,7 +62,7 @@ impl OwnFiles {
         let path = roots.run.join(LIST);
         // Every map has string keys, and memory takes all bytes.
         let bytes = serde_json::to_vec(self).unwrap_or_default();
-        replace(&path, &bytes).map_err(|error| OwnFileError::Write { path, error })
+        put(&path, &bytes).map_err(|error| OwnFileError::Write { path, error })
     }
 
     /// What is in the file's place: nothing, ours, or somebody else's.
@@ -149,11 +149,24 @@ pub(super) fn sync(roots: &Roots, wanted: &[DropIn], is_doubtful: bool) -> Synce
     if after == known && !is_doubtful {
         return synced;
     }
-    if let Err(error) = during.store(roots) {
+    if during != known
+        && let Err(error) = during.store(roots)
+    {
         synced.errors.push(error);
         return synced;
     }
     for file in wanted {
+        // One that is new need not be looked for.
+        if !known.0.contains_key(&file.path) {
+            let path = roots.run.join(&file.path);
+            match put_where_none_is(&path, file.text.as_bytes()) {
+                Ok(true) => {}
+                other => {
+                    synced.note(roots, &file.path, other.map(drop));
+                    continue;
+                }
+            }
+        }
         match during.look(roots, &file.path) {
             Place::Ours(digest) if after.has(&file.path, &digest) => {}
             Place::Foreign => synced.refuse(roots, &file.path, None),

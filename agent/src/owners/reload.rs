@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::Manager;
+use crate::pause::pause;
 
 const NMCLI: &str = "/usr/bin/nmcli";
 
@@ -74,6 +75,6 @@ async fn ended(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
         if Instant::now() >= end {
             return Ok(None);
         }
-        sleep(PAUSE).await;
+        pause(PAUSE).await;
     }
 }

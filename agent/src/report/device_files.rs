@@ -33,17 +33,48 @@ pub(super) struct Unwritten {
 /// Writes the files of these devices, each whole, and removes those of others.
 pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwritten> {
     let directory = state_directory::path(roots).join(DIRECTORY);
-    // In a new one nothing need be looked for.
-    let is_new = !devices.is_empty() && fs::create_dir(&directory).is_ok();
-    if is_new && let Err(error) = fs::set_permissions(&directory, Permissions::from_mode(0o755)) {
-        let path = directory;
-        return Err(Unwritten { path, error });
+    let is_new = !devices.is_empty()
+        && fs::symlink_metadata(&directory).is_err()
+        // Whatever is in the way is told by the other way.
+        && write_new(&directory, devices).is_ok();
+    if is_new {
+        return Ok(());
     }
-    let put = if is_new {
-        state_directory::put
-    } else {
-        state_directory::replace
+    let present = put_each(&directory, devices, state_directory::replace)?;
+    remove_others(&directory, &present).map_err(|error| Unwritten {
+        path: directory,
+        error,
+    })
+}
+
+/// Writes the files of a directory that is not there yet, which is seen when it has all of them.
+fn write_new(directory: &Path, devices: &[DeviceStatus]) -> Result<(), Unwritten> {
+    let temporary = state_directory::temporary(directory);
+    let unwritten = |error| Unwritten {
+        path: directory.to_owned(),
+        error,
     };
+    let make = || {
+        fs::create_dir(&temporary)?;
+        fs::set_permissions(&temporary, Permissions::from_mode(0o755))
+    };
+    let written = make()
+        .map_err(unwritten)
+        .and_then(|()| put_each(&temporary, devices, state_directory::write_new))
+        .and_then(|_| fs::rename(&temporary, directory).map_err(unwritten));
+    if written.is_err() {
+        // The error that counts is the first.
+        let _ = fs::remove_dir_all(&temporary);
+    }
+    written
+}
+
+/// Puts each file by `put`, and gives back their names.
+fn put_each(
+    directory: &Path,
+    devices: &[DeviceStatus],
+    put: impl Fn(&Path, &[u8]) -> io::Result<()>,
+) -> Result<BTreeSet<String>, Unwritten> {
     let mut present = BTreeSet::new();
     for (stem, device) in stems(devices).into_iter().zip(devices) {
         // Every map of a report has string keys, and memory takes all bytes.
@@ -59,13 +90,7 @@ pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwri
             present.insert(name);
         }
     }
-    if is_new {
-        return Ok(());
-    }
-    remove_others(&directory, &present).map_err(|error| Unwritten {
-        path: directory,
-        error,
-    })
+    Ok(present)
 }
 
 /// Removes every file that is not one of these: of a device that the document has no more, or left by
