@@ -6,7 +6,6 @@ use std::time::Duration;
 use device_attributes::read::Reading;
 use tokio::time::Instant;
 
-use crate::pause::pause;
 use crate::apply::{self, Failure};
 use crate::concern::Concern;
 use crate::exit::Ended;
@@ -17,6 +16,7 @@ use crate::netlink::Netlink;
 use crate::numa::Places;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
+use crate::pause::pause;
 use crate::plan::reversal::reversal;
 use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::pause::pause;
 use crate::netlink::{Netlink, NetlinkError};
+use crate::pause::pause;
 use crate::routing::Route;
 
 /// The detection takes a second, and begins within another (RFC 4862, section 5.4). Without a

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{connect, load_policy, print};
-use crate::pause::pause;
 use crate::exit::{Ended, Exit};
 use crate::log;
 use crate::memory::Memory;
+use crate::pause::pause;
 use crate::pipeline;
 use crate::report::Status;
 use crate::roots::Roots;

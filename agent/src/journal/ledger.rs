@@ -231,7 +231,7 @@ impl Ledger {
     }
 
     /// The steps of which the same ledger can be made.
-    pub(super) fn steps(&self) -> impl Iterator<Item = &Step> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &Step> {
         self.entries()
             .flat_map(|entry| [&entry.first].into_iter().chain(&entry.later))
     }

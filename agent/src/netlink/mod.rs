@@ -112,8 +112,11 @@ impl Netlink {
     /// As for [`Netlink::rename`].
     pub async fn set_mtu(&self, interface: u32, mtu: u32) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).mtu(mtu);
-        self.set_link(link, format_args!("set the MTU of interface {interface} to {mtu}"))
-            .await
+        self.set_link(
+            link,
+            format_args!("set the MTU of interface {interface} to {mtu}"),
+        )
+        .await
     }
 
     /// Sets an interface administratively up.
@@ -146,8 +149,11 @@ impl Netlink {
         mac: MacAddress,
     ) -> Result<(), NetlinkError> {
         let link = LinkUnspec::new_with_index(interface).address(mac.bytes().to_vec());
-        self.set_link(link, format_args!("set the MAC address of interface {interface} to {mac}"))
-            .await
+        self.set_link(
+            link,
+            format_args!("set the MAC address of interface {interface} to {mac}"),
+        )
+        .await
     }
 
     /// Gives an interface one more name.
@@ -161,7 +167,13 @@ impl Netlink {
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewLinkProp(alternative_name(interface, name));
         let flags = NLM_F_CREATE | NLM_F_EXCL | NLM_F_APPEND;
-        self.connection.change(request, flags, format_args!("give interface {interface} the alternative name {name}")).await
+        self.connection
+            .change(
+                request,
+                flags,
+                format_args!("give interface {interface} the alternative name {name}"),
+            )
+            .await
     }
 
     /// Takes an alternative name from an interface.
@@ -174,7 +186,13 @@ impl Netlink {
         name: &str,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelLinkProp(alternative_name(interface, name));
-        self.connection.change(request, 0, format_args!("take the alternative name {name} from interface {interface}")).await
+        self.connection
+            .change(
+                request,
+                0,
+                format_args!("take the alternative name {name} from interface {interface}"),
+            )
+            .await
     }
 
     /// Adds an address to an interface, with the broadcast address that its prefix gives.
@@ -188,7 +206,11 @@ impl Netlink {
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewAddress(address_message(interface, address));
         self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, format_args!("add {address} to interface {interface}"))
+            .change(
+                request,
+                NLM_F_CREATE | NLM_F_EXCL,
+                format_args!("add {address} to interface {interface}"),
+            )
             .await
     }
 
@@ -202,7 +224,13 @@ impl Netlink {
         address: InterfaceAddress,
     ) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::DelAddress(address_message(interface, address));
-        self.connection.change(request, 0, format_args!("remove {address} from interface {interface}")).await
+        self.connection
+            .change(
+                request,
+                0,
+                format_args!("remove {address} from interface {interface}"),
+            )
+            .await
     }
 
     /// Puts an address back as it was, with its flags and lifetimes.

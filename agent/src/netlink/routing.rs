@@ -152,21 +152,19 @@ impl Netlink {
     }
 
     async fn kernel_routes(&self, which: Routes) -> Result<Vec<KernelRoute>, NetlinkError> {
-        let mut routes = Vec::new();
-        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-            let mut message = RouteMessage::default();
-            message.header.address_family = family;
-            message.header.flags = RouteFlags::empty();
-            if which == Routes::Own {
-                message.header.protocol = RouteProtocol::from(PROTOCOL);
-            }
-            let request = RouteNetlinkMessage::GetRoute(message);
-            let list = self.connection.dump(request, "list the routes").await?;
-            routes.extend(list.into_iter().filter_map(|message| match message {
-                Message::Route(route) => Some(route),
-                _ => None,
-            }));
+        let mut message = RouteMessage::default();
+        // Both families in one list, and those of others, which are passed over.
+        message.header.address_family = AddressFamily::Unspec;
+        message.header.flags = RouteFlags::empty();
+        if which == Routes::Own {
+            message.header.protocol = RouteProtocol::from(PROTOCOL);
         }
-        Ok(routes)
+        let request = RouteNetlinkMessage::GetRoute(message);
+        let list = self.connection.dump(request, "list the routes").await?;
+        let routes = list.into_iter().filter_map(|message| match message {
+            Message::Route(route) => Some(route),
+            _ => None,
+        });
+        Ok(routes.collect())
     }
 }

@@ -11,9 +11,9 @@ use rtnetlink::packet_core::{NLM_F_DUMP_INTR, NLM_F_MULTIPART, NLMSG_DONE, NLMSG
 use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::link::LinkMessage;
 
+use super::Cause;
 use super::connection::{Connection, DUMPS};
 use super::socket::Channel;
-use super::Cause;
 use crate::pause::block_on;
 
 /// One message of an answer, or an error of the socket.

@@ -10,8 +10,8 @@ use super::{
     DropIn, Manager, Managers, Ours, disowned, drop_ins, network_manager, networkd, own_files,
     reload,
 };
-use crate::pause::pause;
 use crate::observe::Interface;
+use crate::pause::pause;
 use crate::roots::Roots;
 use crate::units;
 
