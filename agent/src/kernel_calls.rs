@@ -1,5 +1,5 @@
 //! The few system calls that no library offers as safe functions: CPU affinity for any number of CPUs,
-//! memory policy, and how SIGPIPE was inherited.
+//! memory policy, the closing of many files, and how SIGPIPE was inherited.
 #![expect(
     unsafe_code,
     reason = "raw system calls; each has its proof, and nothing else of the agent is unsafe"
@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::numa::cpu_list::{CpuList, Kind, List, NodeList};
@@ -90,6 +91,33 @@ pub(crate) fn set_memory_policy(mode: MemoryMode, nodes: &NodeList) -> io::Resul
     // SAFETY: the kernel reads `bits` bits, all of them the vector's, and keeps no pointer. It takes one
     // from the number first (`mm/mempolicy.c`, `get_nodes`).
     checked(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, words.as_ptr(), bits + 1) })
+}
+
+/// Closes files, those whose descriptors follow one another in one call (`close_range(2)`, Linux 5.9).
+pub(crate) fn close_together(files: Vec<OwnedFd>) {
+    let descriptors = files.into_iter().map(OwnedFd::into_raw_fd);
+    let mut descriptors: Vec<RawFd> = descriptors.collect();
+    descriptors.sort_unstable();
+    for run in descriptors.chunk_by(|one, next| *next == one + 1) {
+        let [first, .., last] = run else {
+            close_each(run);
+            continue;
+        };
+        // SAFETY: every descriptor of the range is among those that were taken from their owners above,
+        // so that nobody else uses or closes it; the kernel is given no pointer.
+        let result = checked(unsafe { libc::syscall(libc::SYS_close_range, *first, *last, 0) });
+        if result.is_err() {
+            // It is not there, or a filter forbids it: nothing was closed.
+            close_each(run);
+        }
+    }
+}
+
+fn close_each(descriptors: &[RawFd]) {
+    for descriptor in descriptors {
+        // SAFETY: it is open, was taken from its owner by the caller, and has no other.
+        drop(unsafe { OwnedFd::from_raw_fd(*descriptor) });
+    }
 }
 
 fn checked(result: c_long) -> io::Result<()> {
@@ -190,6 +218,26 @@ mod tests {
             let error = set_affinity(&absent).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
         });
+    }
+
+    /// Who reads a pipe has its end once nobody can write to it.
+    #[test]
+    fn files_are_closed_and_no_others() {
+        use std::io::{Read as _, Write as _};
+        let pipes = (0..9).map(|_| io::pipe().unwrap());
+        let (mut readers, mut writers): (Vec<_>, Vec<_>) = pipes.unzip();
+        let mut kept = [writers.remove(4), writers.remove(0)];
+        let mut readers_of_kept = [readers.remove(4), readers.remove(0)];
+        writers.reverse();
+        close_together(writers.into_iter().map(OwnedFd::from).collect());
+        for mut reader in readers {
+            assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+        }
+        for (writer, reader) in kept.iter_mut().zip(&mut readers_of_kept) {
+            writer.write_all(b"x").unwrap();
+            assert_eq!(reader.read(&mut [0]).unwrap(), 1);
+        }
+        close_together(Vec::new());
     }
 
     #[test]

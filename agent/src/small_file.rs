@@ -2,14 +2,58 @@
 //! each NIC.
 
 use std::io;
+use std::mem;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use device_attributes::limits;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, read as read_some};
 
+use crate::kernel_calls::close_together;
+
 /// As much as is read at first: more than a file of sysfs or a manager's state of an interface has.
 const FIRST: usize = 4096;
+
+/// The files that were read while a [`Closing`] is there.
+static READ: Mutex<Option<Vec<OwnedFd>>> = Mutex::new(None);
+
+/// How many of them are open at once.
+const OPEN: usize = 64;
+
+/// As long as it is there, what was read stays open, to be closed together: a pass reads a file or two for
+/// each NIC, and to close each is a third of what that asks of the kernel.
+#[derive(Debug)]
+pub(crate) struct Closing(());
+
+impl Closing {
+    /// Begins; where one has begun already, that goes on.
+    pub(crate) fn begin() -> Self {
+        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+        read.get_or_insert_default();
+        Self(())
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let read = READ.lock().unwrap_or_else(PoisonError::into_inner).take();
+        close_together(read.unwrap_or_default());
+    }
+}
+
+/// A file that was read to its end.
+fn close(file: OwnedFd) {
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(files) = read.as_mut() else {
+        return;
+    };
+    files.push(file);
+    if files.len() == OPEN {
+        close_together(mem::take(files));
+    }
+}
 
 /// A whole file. A FIFO does not block, and no child inherits it.
 ///
@@ -43,8 +87,10 @@ fn read_at_once(path: &Path, first: usize, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(first);
     loop {
         match read_some(&file, rustix::buffer::spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(bytes),
-            Ok(_) if bytes.len() < bytes.capacity() => return Ok(bytes),
+            Ok(read) if read == 0 || bytes.len() < bytes.capacity() => {
+                close(file);
+                return Ok(bytes);
+            }
             Ok(_) if bytes.len() > most => return Err(Errno::FBIG.into()),
             Ok(_) => bytes.reserve(bytes.len()),
             Err(Errno::INTR) => {}
@@ -82,6 +128,29 @@ mod tests {
         fs::write(&path, vec![b'x'; 3 * limits::FILE_BYTES]).unwrap();
         let error = read(&path).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn what_is_read_stays_open_until_all_is_closed_and_never_more_than_so_many() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        fs::write(&path, "x").unwrap();
+        let open = || {
+            let links = fs::read_dir("/proc/self/fd").unwrap();
+            let links = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());
+            links.filter(|target| *target == path).count()
+        };
+        read(&path).unwrap();
+        assert_eq!(open(), 0);
+        let closing = Closing::begin();
+        let mut most = 0;
+        for _ in 0..2 * OPEN {
+            read(&path).unwrap();
+            most = most.max(open());
+        }
+        assert!(most > 1 && most < OPEN, "{most}");
+        drop(closing);
+        assert_eq!(open(), 0);
     }
 
     #[test]

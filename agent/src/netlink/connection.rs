@@ -42,6 +42,8 @@ pub(super) struct Connection<C = Socket> {
 struct Ends<C> {
     channel: C,
     sequence: u32,
+    /// Whether the kernel was told to say why it refuses, which only changes are worth.
+    is_explaining: bool,
     /// Whether the answer to the request before was not read to its end.
     is_unfinished: bool,
     /// Messages are taken from its front.
@@ -62,6 +64,7 @@ impl<C: Channel> Connection<C> {
             ends: Mutex::new(Ends {
                 channel,
                 sequence: 0,
+                is_explaining: false,
                 is_unfinished: false,
                 datagram: Vec::with_capacity(socket::DATAGRAM_BYTES),
                 taken: 0,
@@ -118,6 +121,11 @@ impl<C: Channel> Ends<C> {
         flags: u16,
         patience: Duration,
     ) -> Result<(), Cause> {
+        if !self.is_explaining {
+            let told = self.channel.explain_refusals();
+            told.map_err(|error| broken(&error))?;
+            self.is_explaining = true;
+        }
         let deadline = self.send(request, flags, patience)?;
         loop {
             // After an overrun it is not known whether the change was made: the next look at the

@@ -82,6 +82,10 @@ impl Part {
 }
 
 impl Channel for Scripted {
+    fn explain_refusals(&self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn send(&self, request: &[u8]) -> io::Result<()> {
         let mut state = self.0.borrow_mut();
         state.requests += 1;

@@ -18,6 +18,9 @@ pub(super) const DATAGRAM_BYTES: usize = 32 * 1024;
 
 /// What requests go out by, and their answers come in by; neither waits.
 pub(super) trait Channel {
+    /// Has refusals explained from now on.
+    fn explain_refusals(&self) -> io::Result<()>;
+
     /// Sends one request.
     fn send(&self, request: &[u8]) -> io::Result<()>;
 
@@ -29,15 +32,18 @@ pub(super) trait Channel {
 /// A socket for requests and their answers, not for multicast groups.
 pub(super) fn open() -> io::Result<Socket> {
     let socket = Socket::new(NETLINK_ROUTE)?;
-    // With the kernel's own sentence, and with requests checked rather than half understood. Kernels
-    // before 4.12 and 4.20 do not know them. A refusal repeats its request: that costs less than a
-    // call to have it left out.
-    tolerate_unknown(socket.set_ext_ack(true))?;
+    // Requests are checked rather than half understood. Kernels before 4.20 do not know it.
     tolerate_unknown(socket.set_netlink_get_strict_chk(true))?;
     Ok(socket)
 }
 
 impl Channel for Socket {
+    fn explain_refusals(&self) -> io::Result<()> {
+        // Kernels before 4.12 do not know it. A refusal repeats its request: that costs less than a call
+        // to have it left out.
+        tolerate_unknown(self.set_ext_ack(true))
+    }
+
     fn send(&self, request: &[u8]) -> io::Result<()> {
         let kernel = SocketAddr::new(0, 0);
         self.send_to(request, &kernel, MSG_DONTWAIT).map(drop)

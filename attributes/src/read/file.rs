@@ -61,6 +61,8 @@ pub fn read_fd(name: &str, file: impl AsFd) -> Result<Vec<u8>, ReadError> {
         }
         match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => break,
+            // As long as it was when it was opened: to ask for more would only say so.
+            Ok(_) if bytes.len() == size => break,
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(system(name, errno)),
         }
