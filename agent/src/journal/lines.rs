@@ -43,7 +43,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<File> {
 }
 
 pub(super) fn text<'a>(lines: impl Iterator<Item = Line<'a>>) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    // Most have some 200 bytes.
+    let mut bytes = Vec::with_capacity(200 * lines.size_hint().0);
     for line in lines {
         // Every map of a line has string keys, and memory takes all bytes.
         let _ = serde_json::to_writer(&mut bytes, &line);

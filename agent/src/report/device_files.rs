@@ -1,15 +1,16 @@
 //! `/run/dra-guest/devices/<claim>.<request>.{json,env}`: what was observed of one device, for
 //! programs and for shell scripts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
-use device_attributes::{DeviceIdentity, Name};
+use device_attributes::{Claim, DeviceIdentity, Name};
 use sha2::{Digest, Sha256};
 
 use super::DeviceStatus;
@@ -22,6 +23,8 @@ use crate::state_directory;
 const DIRECTORY: &str = "devices";
 /// The most bytes of a file's name without its ending: the file system takes 255.
 const STEM_BYTES: usize = 200;
+/// As many bytes as the variables of most devices have.
+const TEXT_BYTES: usize = 512;
 
 /// A file that cannot be written or removed.
 #[derive(Debug)]
@@ -187,37 +190,40 @@ fn fitting(stem: &str) -> String {
 pub fn env(device: &DeviceReport, bounds: &Bounds) -> String {
     let identity = &device.identity;
     let claim = identity.claim.as_ref();
-    let name = |name: Option<&Name>| name.map(ToString::to_string);
+    let claim_name = |of: fn(&Claim) -> Option<&Name>| claim.and_then(of);
     let addresses: Vec<String> = device.addresses.iter().map(ToString::to_string).collect();
-    let variables = [
-        ("CLAIM_NAMESPACE", name(claim.map(|claim| &claim.namespace))),
-        ("CLAIM", name(claim.map(|claim| &claim.name))),
+    let variables: [(&str, Option<Cow<'_, str>>); 17] = [
+        (
+            "CLAIM_NAMESPACE",
+            name(claim_name(|claim| Some(&claim.namespace))),
+        ),
+        ("CLAIM", name(claim_name(|claim| Some(&claim.name)))),
         (
             "POD_CLAIM",
-            name(claim.and_then(|claim| claim.pod_claim_name.as_ref())),
+            name(claim_name(|claim| claim.pod_claim_name.as_ref())),
         ),
         ("REQUEST", name(identity.request.as_ref())),
         ("DRIVER", name(identity.driver.as_ref())),
         ("POOL", name(identity.pool.as_ref())),
         ("DEVICE", name(identity.device.as_ref())),
-        ("READY", Some(device.ready.to_string())),
-        ("REASON", Some(device.reason.to_string())),
-        ("INTERFACE", device.interface_name.clone()),
-        ("MAC_ADDRESS", device.mac_address.map(|mac| mac.to_string())),
+        ("READY", shown(Some(&device.ready))),
+        ("REASON", shown(Some(&device.reason))),
+        (
+            "INTERFACE",
+            device.interface_name.as_deref().map(Cow::Borrowed),
+        ),
+        ("MAC_ADDRESS", shown(device.mac_address.as_ref())),
         (
             "ADDRESSES",
-            Some(addresses.join(" ")).filter(|list| !list.is_empty()),
+            (!addresses.is_empty()).then(|| addresses.join(" ").into()),
         ),
-        (
-            "PCI_ADDRESS",
-            device.guest_pci_address.map(|pci| pci.to_string()),
-        ),
-        ("NUMA_NODE", device.numa_node.map(|node| node.to_string())),
+        ("PCI_ADDRESS", shown(device.guest_pci_address.as_ref())),
+        ("NUMA_NODE", shown(device.numa_node.as_ref())),
         ("CPUS", some(&bounds.cpus)),
         ("ISOLATED_CPUS", some(&bounds.isolated)),
         ("MEMS", some(&bounds.memory)),
     ];
-    let mut text = String::new();
+    let mut text = String::with_capacity(TEXT_BYTES);
     for (key, value) in variables {
         if let Some(value) = value {
             let _ = writeln!(text, "DRA_GUEST_{key}={}", quoted(&value));
@@ -226,19 +232,30 @@ pub fn env(device: &DeviceReport, bounds: &Bounds) -> String {
     text
 }
 
-fn some<K: Kind>(list: &List<K>) -> Option<String> {
-    (!list.is_empty()).then(|| list.to_string())
+fn name(name: Option<&Name>) -> Option<Cow<'_, str>> {
+    name.map(|name| Cow::Borrowed(name.as_str()))
+}
+
+fn shown(value: Option<&impl Display>) -> Option<Cow<'static, str>> {
+    value.map(|value| value.to_string().into())
+}
+
+fn some<K: Kind>(list: &List<K>) -> Option<Cow<'static, str>> {
+    shown((!list.is_empty()).then_some(list))
 }
 
 /// A value in single quotes, in which a shell and systemd take every character as it is.
-fn quoted(value: &str) -> String {
+fn quoted(value: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:/%+,-".contains(&byte);
+    if !value.is_empty() && value.bytes().all(is_plain) {
+        return value.into();
+    }
     // An interface's name may have a quote in it, and control characters, which no script expects.
     let value: String = value.chars().filter(|c| !c.is_control()).collect();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/%+,-".contains(c);
-    if !value.is_empty() && value.chars().all(plain) {
-        value
+    if !value.is_empty() && value.bytes().all(is_plain) {
+        value.into()
     } else {
-        format!("'{}'", value.replace('\'', "'\\''"))
+        format!("'{}'", value.replace('\'', "'\\''")).into()
     }
 }
 

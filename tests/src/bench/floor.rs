@@ -24,14 +24,17 @@ pub(super) struct Floor {
     pub(super) change_count: usize,
     /// All of them: the looks at the kernel too.
     pub(super) all: PathBuf,
+    /// The files that were there when it had ended.
+    pub(super) files: PathBuf,
 }
 
 impl Floor {
-    /// Runs `command` under strace and takes what it sends on its first descriptor, the netlink socket.
+    /// Runs `command` under strace and takes what it sends on its first descriptor, the netlink socket, and
+    /// what there is below `written` then.
     ///
     /// # Errors
     /// When strace, the command or the compiler fails, or no change was sent.
-    pub(super) fn of(command: &[&str], directory: &Path) -> Result<Self> {
+    pub(super) fn of(command: &[&str], directory: &Path, written: &Path) -> Result<Self> {
         let trace = directory.join("messages.trace");
         stdout_of(
             Command::new("strace")
@@ -47,7 +50,9 @@ impl Floor {
             changes: directory.join("changes.netlink"),
             change_count: changes.len(),
             all: directory.join("all.netlink"),
+            files: directory.join("files.list"),
         };
+        fs::write(&floor.files, records(written)?)?;
         fs::write(
             &floor.changes,
             changes.into_iter().flatten().copied().collect::<Vec<u8>>(),
@@ -55,6 +60,26 @@ impl Floor {
         fs::write(&floor.all, messages.concat())?;
         Ok(floor)
     }
+}
+
+/// What is below a directory, as the floor's program reads it: a path that ends with a NUL, the size in four
+/// bytes and the content; -1 is the size of a directory, which comes before what is in it.
+fn records(directory: &Path) -> Result<Vec<u8>> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        records.extend(path.as_os_str().as_encoded_bytes());
+        records.push(0);
+        if path.is_dir() {
+            records.extend((-1_i32).to_ne_bytes());
+            records.extend(self::records(&path)?);
+        } else {
+            let bytes = fs::read(&path)?;
+            records.extend(i32::try_from(bytes.len())?.to_ne_bytes());
+            records.extend(bytes);
+        }
+    }
+    Ok(records)
 }
 
 fn build(directory: &Path) -> Result<PathBuf> {

@@ -39,6 +39,8 @@ pub struct ManyNicsFigures {
     pub floor: Duration,
     /// The floor with the two looks at the kernel.
     pub floor_with_looks: Duration,
+    /// The floor with these, and with the files that are there in the end.
+    pub floor_with_files: Duration,
     /// `apply`.
     pub apply: Duration,
     /// The system calls of that.
@@ -103,17 +105,18 @@ impl ManyNics {
     pub fn measure(&self, rounds: usize) -> Result<ManyNicsFigures> {
         let apply = self.command("apply");
         let plan = self.command("plan");
-        let floor = Floor::of(&apply, &self.directory)?;
+        let floor = Floor::of(&apply, &self.directory, &self.directory.join("run"))?;
         self.check()?;
         let text = |path: &Path| {
             path.to_str()
                 .map(str::to_owned)
                 .context("a path is not UTF-8")
         };
-        let (program, changes, all) = (
+        let (program, changes, all, files) = (
             text(&floor.program)?,
             text(&floor.changes)?,
             text(&floor.all)?,
+            text(&floor.files)?,
         );
         let candidate = |name, command, reset| Candidate {
             name,
@@ -125,13 +128,24 @@ impl ManyNics {
         let cold = [
             candidate("the floor", vec![&program, &changes], reset),
             candidate("the floor with looks", vec![&program, &all], reset),
+            candidate(
+                "the floor with looks and files",
+                vec![&program, &all, &files],
+                reset,
+            ),
             candidate("dra-guest-agent plan", plan, reset),
             candidate("dra-guest-agent apply", apply.clone(), reset),
         ];
-        let [floor_time, floor_with_looks, plan, apply_time] = medians(rounds, &cold)?
+        let [
+            floor_time,
+            floor_with_looks,
+            floor_with_files,
+            plan,
+            apply_time,
+        ] = medians(rounds, &cold)?
             .try_into()
             .ok()
-            .context("four candidates")?;
+            .context("five candidates")?;
         self.check()?;
         let warm = [candidate("a second apply", apply.clone(), &|| Ok(()))];
         let second_apply = medians(rounds, &warm)?
@@ -155,6 +169,7 @@ impl ManyNics {
             changes: floor.change_count,
             floor: floor_time,
             floor_with_looks,
+            floor_with_files,
             apply: apply_time,
             calls,
             second_apply,

@@ -308,6 +308,7 @@ fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
         ("the same messages, looks too", |figures| {
             figures.floor_with_looks
         }),
+        ("the same files as well", |figures| figures.floor_with_files),
         ("dra-guest-agent apply", |figures| figures.apply),
         ("of it beyond the floor", |figures| {
             figures.apply.saturating_sub(figures.floor)
