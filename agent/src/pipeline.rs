@@ -22,7 +22,6 @@ use crate::plan::{self, Action, Plan, Step, Wanted};
 use crate::policy::Policy;
 use crate::report::DeviceStatus;
 use crate::roots::Roots;
-use crate::small_file::Closing;
 use crate::{log, udev, verify};
 
 /// The time between two looks at duplicate address detection.
@@ -94,7 +93,6 @@ pub async fn pass(
     patience: Duration,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
-    let _closing = Closing::begin();
     let (mut journal, mut trouble) = match Journal::open(roots) {
         Ok(journal) => (journal, None),
         Err(error) => (Journal::nowhere(), Some(error)),

@@ -6,8 +6,9 @@ use std::str::FromStr;
 /// A name that the kernel accepts for a network interface.
 ///
 /// At most 15 bytes, no `/`, `:`, white space or control byte, not `.` or `..` (`dev_valid_name` in
-/// `net/core/dev.c`). Refused beyond that: `%`, since the kernel expands `eth%d`; `all` and
-/// `default`, which `/proc/sys/net` uses for itself; `lo`, which is never a device's.
+/// `net/core/dev.c`, for which the byte 0xa0 is white space, as it is in the UTF-8 of `à`). Refused beyond
+/// that: `%`, since the kernel expands `eth%d`; what is not seen, or turns the direction of writing; `all`
+/// and `default`, which `/proc/sys/net` uses for itself; `lo`, which is never a device's.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceName(String);
 
@@ -27,7 +28,7 @@ pub enum InterfaceNameError {
     },
     /// A byte that the kernel, or its name templates, do not take.
     #[error(
-        "{0:?} cannot be an interface name: '/', ':', '%', spaces and control characters are not allowed"
+        "{0:?} cannot be an interface name: '/', ':', '%', spaces, control characters and letters with the byte 0xa0 are not allowed"
     )]
     Character(String),
     /// A name with a meaning of its own.
@@ -56,10 +57,9 @@ impl FromStr for InterfaceName {
                 length: text.len(),
             });
         }
-        if text
-            .chars()
-            .any(|c| matches!(c, '/' | ':' | '%') || c.is_whitespace() || c.is_control())
-        {
+        let is_refused =
+            |c: char| matches!(c, '/' | ':' | '%') || c.is_whitespace() || is_unseen(c);
+        if text.chars().any(is_refused) || text.as_bytes().contains(&0xa0) {
             return Err(E::Character(text.to_owned()));
         }
         if matches!(text, "." | ".." | "all" | "default" | "lo") {
@@ -67,6 +67,16 @@ impl FromStr for InterfaceName {
         }
         Ok(Self(text.to_owned()))
     }
+}
+
+/// Control and format characters (Unicode's categories Cc and Cf, as far as names could have them).
+fn is_unseen(c: char) -> bool {
+    let is_format = matches!(
+        c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+    );
+    is_format || c.is_control()
 }
 
 impl fmt::Display for InterfaceName {
@@ -103,6 +113,12 @@ mod tests {
             "lo",
             "ünfzehn-bytes-x",
             "a\u{a0}b",
+            // Bytes that the kernel takes for a space.
+            "à",
+            "\u{420}rr",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "\u{feff}net1",
         ] {
             assert!(name.parse::<InterfaceName>().is_err(), "{name:?}");
         }

@@ -12,6 +12,7 @@ use crate::pause::pause;
 use crate::pipeline;
 use crate::report::Status;
 use crate::roots::Roots;
+use crate::small_file::Closing;
 use crate::source::{self, LoadError, Loaded, Places};
 
 /// The time between two looks at a source that has nothing yet: inotify does not cross virtiofs.
@@ -22,6 +23,7 @@ pub(super) const POLL: Duration = Duration::from_secs(2);
 const DETECTION: Duration = Duration::from_secs(5);
 
 pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<Exit, Ended> {
+    let _closing = Closing::begin();
     let policy = load_policy(roots)?;
     let loaded = match load(roots, places, wait).await {
         Ok(loaded) => loaded,

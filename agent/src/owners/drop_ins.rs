@@ -3,6 +3,7 @@
 //! Of two files the one whose name comes first wins silently, for `systemd.network(5)` and
 //! `systemd.link(5)` alike: `00-` is before `10-netplan-…` and `10-cloud-init-…`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -59,8 +60,18 @@ pub fn drop_ins(ours: &[Ours]) -> Vec<DropIn> {
     if ours.iter().any(|ours| ours.has_routing) {
         files.push(networkd_conf());
     }
-    files.extend(ours.iter().filter_map(link));
+    let is_clear = |one: &&Ours| ours.iter().all(|other| !is_at_odds(one, other));
+    files.extend(ours.iter().filter(is_clear).filter_map(link));
     files
+}
+
+/// Whether one interface is wanted with two names, or one name for two: udev is told neither.
+fn is_at_odds(one: &Ours, other: &Ours) -> bool {
+    let is_same = one.mac_address == other.mac_address;
+    match (&one.name, &other.name) {
+        (Some(name), Some(others)) => is_same != (name == others),
+        _ => false,
+    }
 }
 
 /// When it starts and whenever it configures an interface, networkd removes the policy rules that it
@@ -78,13 +89,13 @@ fn networkd_conf() -> DropIn {
 /// for the permanent one. What is made of the interface, like a bond, has its MAC and a kind.
 fn networkd(ours: &[Ours]) -> impl Iterator<Item = DropIn> {
     let permanent = ours.iter().filter(|ours| ours.is_permanent);
-    let permanent: Vec<MacAddress> = permanent.map(|ours| ours.mac_address).collect();
-    let current: Vec<MacAddress> = ours.iter().filter_map(|ours| ours.current).collect();
+    let permanent: BTreeSet<MacAddress> = permanent.map(|ours| ours.mac_address).collect();
+    let current: BTreeSet<MacAddress> = ours.iter().filter_map(|ours| ours.current).collect();
     let kinds = [
         ("PermanentMACAddress", permanent, ""),
         ("MACAddress", current, "Kind=!*\n"),
     ];
-    let file = |(path, (key, macs, more)): (&str, (&str, Vec<MacAddress>, &str))| {
+    let file = |(path, (key, macs, more)): (&str, (&str, BTreeSet<MacAddress>, &str))| {
         let mut text = format!("{HEAD}[Match]\n");
         for mac in &macs {
             // Writing to a String cannot fail.
@@ -140,5 +151,53 @@ fn matching(ours: &Ours) -> String {
         format!("PermanentMACAddress={mac}")
     } else {
         format!("MACAddress={mac}\nKind=!*")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(mac: u8, name: &str) -> Ours {
+        let mac_address = MacAddress::from_bytes([2, 0, 0, 0, 0, mac]).unwrap();
+        Ours {
+            mac_address,
+            is_permanent: false,
+            current: Some(mac_address),
+            name: (!name.is_empty()).then(|| name.parse().unwrap()),
+            has_routing: false,
+        }
+    }
+
+    fn links(ours: &[Ours]) -> Vec<String> {
+        let files = drop_ins(ours);
+        let mut paths: Vec<&PathBuf> = files.iter().map(|file| &file.path).collect();
+        paths.sort();
+        paths.dedup();
+        assert_eq!(paths.len(), files.len(), "two files of one path: {paths:?}");
+        let links = files
+            .iter()
+            .filter(|file| file.path.extension().unwrap() == "link");
+        let names =
+            links.filter_map(|file| file.text.lines().find_map(|it| it.strip_prefix("Name=")));
+        names.map(str::to_owned).collect()
+    }
+
+    // DRA shared claims (case 95).
+    #[test]
+    fn udev_is_told_no_name_that_two_devices_are_at_odds_over() {
+        assert_eq!(links(&[ours(1, "net1"), ours(2, "net2")]), ["net1", "net2"]);
+        assert_eq!(
+            links(&[ours(1, "net1"), ours(1, "net2"), ours(3, "net3")]),
+            ["net3"]
+        );
+        assert_eq!(
+            links(&[ours(1, "net1"), ours(2, "net1"), ours(3, "net3")]),
+            ["net3"]
+        );
+        assert_eq!(
+            links(&[ours(1, "net1"), ours(1, ""), ours(1, "net1")]),
+            ["net1"]
+        );
     }
 }

@@ -18,6 +18,7 @@ use crate::policy::Policy;
 use crate::report::Status;
 use crate::report::relay::Account;
 use crate::roots::Roots;
+use crate::small_file::Closing;
 use crate::source::{self, LoadError, Loaded, Places};
 
 /// What a look at the source says.
@@ -88,6 +89,7 @@ impl Service<'_> {
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
     /// another one.
     pub(super) async fn turn(&mut self, places: &Places, retry: bool, changed: bool) -> bool {
+        let _closing = Closing::begin();
         let look = self.look(places);
         if look == Look::News || changed || retry && self.is_pass_due() {
             self.pass().await;
