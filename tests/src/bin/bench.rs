@@ -303,7 +303,7 @@ fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table {
         "to the floor",
         "a NIC, to one of 8",
     ]);
-    let rows: [(&str, Time); 6] = [
+    let rows: [(&str, Time); 7] = [
         ("the same changes, nothing else", |figures| figures.floor),
         ("the same messages, looks too", |figures| {
             figures.floor_with_looks
