@@ -1,4 +1,4 @@
-//! The workspace's test programs, run two at a time: most of a suite's time is waiting for a guest or a node.
+//! The workspace's test programs, run some at a time: most of a suite's time is waiting for a guest or a node.
 //!
 //! `cargo test` runs them one after the other. Here each prints what it would print there, whole, when it ends.
 
@@ -15,27 +15,32 @@ use serde_json::Value;
 
 use crate::programs::workspace;
 
-/// Those that run a node or a container runtime on this machine: one at a time, in this order.
-const OF_THE_NODE: [&str; 11] = [
+/// How many at a time, for two cores.
+const LANES: usize = 3;
+
+/// Those that run a kubelet or container runtimes on this machine: one of them at a time.
+const OF_THE_NODE: [&str; 8] = [
     "hook_runtimes",
     "nri",
     "whole_way_on_node",
-    "relay_on_node",
     "deploy",
-    "relay_under_load",
     "annotation",
     "cluster",
-    "control_plane",
     "nri_restart",
     "hook_doctor",
 ];
 
-/// The longest of the others, first; what is not named here comes after them.
-const LONGEST: [&str; 7] = [
+/// The longest, first; what is not named here comes after them.
+const LONGEST: [&str; 12] = [
+    "hook_runtimes",
     "guest_boot",
     "guest_numa",
+    "nri",
     "hook_attacks",
+    "whole_way_on_node",
     "guest_networkd",
+    "relay_on_node",
+    "deploy",
     "packages",
     "guest_network_manager",
     "guest_ways_in",
@@ -53,28 +58,35 @@ struct Program {
     executable: PathBuf,
 }
 
+impl Program {
+    fn is_of_node(&self) -> bool {
+        OF_THE_NODE.contains(&&*self.name)
+    }
+}
+
 /// Builds the test programs and runs them all, also when some fail.
 ///
 /// # Errors
 /// When they cannot be built or started, or when some failed: their names.
 pub fn run() -> Result<()> {
-    let (of_the_node, others) = in_order(build()?)?;
-    let of_the_node = Mutex::new(of_the_node);
-    let others = Mutex::new(others);
+    let waiting = Mutex::new(in_order(build()?)?);
+    let node = Mutex::new(());
     let failed = Mutex::new(Vec::new());
-    let lane = |queues: &[&Mutex<VecDeque<Program>>]| -> Result<()> {
-        while let Some(program) = queues.iter().find_map(|queue| locked(queue).pop_front()) {
+    let lane = || -> Result<()> {
+        loop {
+            let of_node = node.try_lock().ok();
+            let Some(program) = next(&waiting, of_node.is_some()) else {
+                return Ok(());
+            };
+            // Kept as long as one of the node runs.
+            let _of_node = of_node.filter(|_| program.is_of_node());
             if !run_one(&program)? {
                 locked(&failed).push(program.selection);
             }
         }
-        Ok(())
     };
     std::thread::scope(|scope| {
-        let lanes = [
-            scope.spawn(|| lane(&[&of_the_node, &others])),
-            scope.spawn(|| lane(&[&others])),
-        ];
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(lane)).collect();
         lanes.into_iter().try_for_each(|lane| {
             lane.join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -140,23 +152,26 @@ fn program(message: &Value) -> Option<Program> {
     })
 }
 
-/// Those of the node, and the others with the longest first.
-fn in_order(mut programs: Vec<Program>) -> Result<(VecDeque<Program>, VecDeque<Program>)> {
+fn in_order(mut programs: Vec<Program>) -> Result<VecDeque<Program>> {
     for name in OF_THE_NODE.iter().chain(&LONGEST) {
         if !programs.iter().any(|program| program.name == *name) {
             bail!("there is no test program {name}: tests/src/side_by_side.rs names it");
         }
     }
-    let rank = |names: &[&str], program: &Program| {
-        let at = names.iter().position(|name| *name == program.name);
-        at.unwrap_or(names.len())
-    };
-    programs.sort_by_key(|program| rank(&LONGEST, program));
-    let (mut of_the_node, others): (Vec<_>, Vec<_>) = programs
-        .into_iter()
-        .partition(|program| OF_THE_NODE.contains(&&*program.name));
-    of_the_node.sort_by_key(|program| rank(&OF_THE_NODE, program));
-    Ok((of_the_node.into(), others.into()))
+    programs.sort_by_key(|program| {
+        let at = LONGEST.iter().position(|name| *name == program.name);
+        at.unwrap_or(LONGEST.len())
+    });
+    Ok(programs.into())
+}
+
+/// The first of those that wait; of the node's only where that is free.
+fn next(waiting: &Mutex<VecDeque<Program>>, node_is_free: bool) -> Option<Program> {
+    let mut waiting = locked(waiting);
+    let at = waiting
+        .iter()
+        .position(|program| node_is_free || !program.is_of_node())?;
+    waiting.remove(at)
 }
 
 /// Whether it passed.

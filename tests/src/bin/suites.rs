@@ -1,4 +1,4 @@
-//! Runs every test of the workspace, two test programs at a time.
+//! Runs every test of the workspace, some test programs at a time.
 
 use std::process::ExitCode;
 
