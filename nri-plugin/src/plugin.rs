@@ -61,11 +61,7 @@ impl Plugin {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(arguments: &Arguments) -> io::Result<Self> {
-        let relay = arguments.attributes_socket.as_ref().map(|socket| Relay {
-            socket: socket.clone(),
-            patience: arguments.attributes_timeout,
-            answers: arguments.state.clone().into(),
-        });
+        let relay = Relay::new(arguments);
         Ok(Self {
             selection: Selection {
                 pod_label: arguments.pod_label.clone(),

@@ -223,7 +223,9 @@ impl Session<'_> {
         };
         self.take_note();
         let more = request.more;
-        self.waiting.bytes += length;
+        // What is empty takes a place all the same.
+        let places = request.pods.len() + request.containers.len();
+        self.waiting.bytes += length + places * size_of::<Bytes>();
         if self.waiting.bytes > SYNCHRONIZATION_BYTES {
             tracing::warn!("the runtime tells of too much at once: the rest has no live updates");
         } else {

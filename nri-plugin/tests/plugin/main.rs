@@ -15,3 +15,4 @@ mod live_updates;
 mod node;
 mod relay;
 mod runtime;
+mod slow_relay;
