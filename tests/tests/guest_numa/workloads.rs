@@ -1,63 +1,8 @@
 //! Workloads near the NIC on node 1: commands, units, slices and containers, with the kernel's word for
 //! where they run and where their memory is.
 
-use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::guest::{Guest, Managed};
-
-/// A shell that holds eight million bytes, and the kernel's word for where it runs and they are.
-const WITNESS: &str = "x=$(head -c 8000000 /dev/zero | tr '\\0' a); \
-                       grep -h _allowed_list /proc/self/status; cat /proc/$$/numa_maps; : $x";
-
-/// What the kernel says of a process.
-#[derive(Debug)]
-struct Witness {
-    cpus: String,
-    nodes: String,
-    /// The memory policies of its mappings.
-    policies: Vec<String>,
-    /// Its anonymous pages, on each node.
-    pages: [u64; 2],
-}
-
-impl Witness {
-    fn parse(text: &str) -> Result<Self> {
-        let value = |key: &str| {
-            let mut lines = text.lines();
-            let value = lines.find_map(|line| line.strip_prefix(key));
-            Ok::<_, anyhow::Error>(value.with_context(|| text.to_owned())?.trim().to_owned())
-        };
-        let mut witness = Self {
-            cpus: value("Cpus_allowed_list:")?,
-            nodes: value("Mems_allowed_list:")?,
-            policies: Vec::new(),
-            pages: [0; 2],
-        };
-        for line in text.lines().filter(|line| line.contains(" anon=")) {
-            let mut words = line.split(' ').skip(1);
-            let policy = words.next().context("a policy")?.to_owned();
-            if !witness.policies.contains(&policy) {
-                witness.policies.push(policy);
-            }
-            for word in words {
-                for (node, pages) in ["N0=", "N1="].iter().zip(&mut witness.pages) {
-                    if let Some(count) = word.strip_prefix(node) {
-                        *pages += count.parse::<u64>()?;
-                    }
-                }
-            }
-        }
-        ensure!(witness.pages != [0; 2], "no page: {text}");
-        Ok(witness)
-    }
-
-    fn of(guest: &mut Guest, before: &str) -> Result<Self> {
-        Self::parse(&guest.stdout_of(&format!("{before} sh -c '{}'", quoted(WITNESS)))?)
-    }
-}
-
-fn quoted(text: &str) -> String {
-    text.replace('\'', "'\\''")
-}
+use anyhow::{Result, ensure};
+use dra_guest_tests::guest::{Guest, Managed, WITNESS, Witness, quoted};
 
 /// Runs `command` in a cpuset of its own, as a container's runtime makes one.
 fn in_cpuset(
@@ -248,5 +193,44 @@ pub(crate) fn env_binds_a_container(managed: &mut Managed) -> Result<()> {
         near.cpus == "2-3" && near.nodes == "1" && near.pages[0] == 0,
         "{near:?}"
     );
+    Ok(())
+}
+
+/// By podman's own seccomp profile, `set_mempolicy` is for who has `CAP_SYS_NICE`.
+pub(crate) fn a_container_may_have_no_memory_policy(managed: &mut Managed) -> Result<()> {
+    let guest = &mut managed.guest;
+    let mut exec = |capability: &str, options: &str, command: &str| {
+        guest.run(&format!(
+            "podman run --rm --network=none {capability} --volume=/run/dra-guest:/run/dra-guest:ro --rootfs /:O \
+             dra-guest-agent exec --device nic/vf {options} -- {command}"
+        ))
+    };
+    let refused = "takes it away";
+    let output = exec("", "--memory=bind", "echo ran")?;
+    ensure!(output.code == 1 && output.stdout.is_empty(), "{output:?}");
+    ensure!(
+        output.stderr.contains(refused) && output.stderr.contains("--memory none does without"),
+        "{output:?}"
+    );
+    let output = exec("", "--strict", "echo ran")?;
+    ensure!(output.code == 1 && output.stdout.is_empty(), "{output:?}");
+    let allowed = "grep Cpus_allowed_list: /proc/self/status";
+    let output = exec("", "", allowed)?;
+    ensure!(
+        output.code == 0 && output.stdout == "Cpus_allowed_list:\t2-3\n",
+        "{output:?}"
+    );
+    ensure!(output.stderr.contains(refused), "{output:?}");
+    for (capability, options) in [
+        ("", "--memory=none"),
+        ("--cap-add=SYS_NICE", "--memory=bind"),
+    ] {
+        let output = exec(capability, options, allowed)?;
+        ensure!(
+            output.code == 0 && output.stdout == "Cpus_allowed_list:\t2-3\n",
+            "{output:?}"
+        );
+        ensure!(!output.stderr.contains(refused), "{output:?}");
+    }
     Ok(())
 }
