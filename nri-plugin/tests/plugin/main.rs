@@ -10,7 +10,9 @@
 )]
 
 mod answers;
+mod doctor;
 mod faults;
+mod hostile;
 mod live_updates;
 mod node;
 mod relay;
