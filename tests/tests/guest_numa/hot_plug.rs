@@ -38,9 +38,10 @@ pub(crate) fn vcpu_is_plugged_in(managed: &mut Managed) -> Result<()> {
     }});
     managed.guest.tell_qemu(&plug)?;
     let online = "/sys/devices/system/cpu/cpu4/online";
-    wait::until("the kernel has the CPU", LOOK, || {
+    wait::until("the kernel has the CPU", std::time::Duration::from_secs(20), || {
         Ok((managed.guest.run(&format!("test -e {online}"))?.code == 0).then_some(()))
-    })?;
+    })
+    .map_err(|error| anyhow::anyhow!("{error}: {:?}", managed.guest.run("cat /sys/devices/system/cpu/possible /sys/devices/system/cpu/present; dmesg | grep -iE 'smpboot|cpu.*(plug|acpi)|acpi.*cpu|apic|LNXCPU' | tail -40; ls /sys/bus/acpi/devices | grep -i -E 'cpu|0007' | tr '\\n' ' '; grep . /sys/bus/acpi/devices/ACPI0007*/status /sys/bus/acpi/devices/LNXCPU*/status")))?;
     // Where no rule of udev's does it.
     managed.guest.stdout_of(&format!("echo 1 >{online}"))?;
     let five = follows_the_vcpu(managed);

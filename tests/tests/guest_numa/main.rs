@@ -42,6 +42,7 @@ pub const EMPTY_NETDEV: &str = "late";
 /// drop-in and takes it away again.
 static GUEST: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        kernel_options: "",
         name: "guest_numa",
         managers: &[],
         additions: &[],
