@@ -76,8 +76,7 @@ static GUEST: Shared<Managed> = Shared::new(|| {
              -drive if=none,id=nvme,format=raw,file.driver=null-co,file.size=16777216,file.read-zeroes=on \
              -device nvme,bus=nvme-port,drive=nvme,serial=dra-guest \
              -device pcie-root-port,id={EMPTY_PORT},bus=pxb,chassis=3,slot=3 \
-             -netdev hubport,id={EMPTY_NETDEV},hubid=3 \
-             -smp 4,maxcpus=6,sockets=3,cores=2 -numa cpu,node-id=1,socket-id=2"
+             -netdev hubport,id={EMPTY_NETDEV},hubid=3"
         ),
     })
 });
@@ -99,8 +98,6 @@ fn main() -> ExitCode {
             ("what_others_move_comes_back", interrupts::contested),
             ("cpus_come_and_go", hot_plug::cpus_come_and_go),
             ("a_device_is_plugged_in", hot_plug::plugged_in),
-            // kubevirt.io/user-guide, "CPU hotplug": a vCPU is a socket that comes.
-            ("a_vcpu_is_plugged_in", hot_plug::vcpu_is_plugged_in),
             ("queues_are_those_of_the_node", queues::queues),
             ("what_is_pinned_no_more", queues::no_more),
             ("revert_puts_masks_back", interrupts::revert),

@@ -1,6 +1,7 @@
 //! `deploy/nri` and `deploy/nri/attributes` as they are shipped: plugin and hook come with the image, and ask the relay.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{Addition, Deployment, write_nri_image};
@@ -54,26 +55,38 @@ fn has_no_findings(stage: &Stage) -> Result<()> {
     let pods = stage.bed.get(PODS)?;
     let id = pods.pointer("/items/0/status/containerStatuses/0/containerID");
     let id = id.and_then(Value::as_str).context("its container")?;
-    let output = stage
-        .bed
-        .cluster
-        .node()
-        .exec(id.trim_start_matches("containerd://"), None)?
-        .args(["/dra-guest-nri", "doctor"])
-        .arg("--hook=/opt/dra-guest/bin/dra-cdi-hook")
-        .arg("--attributes-socket=/run/dra-guest/relay/attributes.sock")
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(
-        output.status.success() && said.contains(" is connected to containerd v2."),
-        "{said} {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let mut said = String::new();
+    // The relay listens a moment after the plugin has made the directory.
+    let found = wait::until("doctor has no findings", LIMIT, || {
+        let output = stage
+            .bed
+            .cluster
+            .node()
+            .exec(id.trim_start_matches("containerd://"), None)?
+            .args(["/dra-guest-nri", "doctor"])
+            .arg("--hook=/opt/dra-guest/bin/dra-cdi-hook")
+            .arg(format!("--attributes-socket={}", relay::SOCKET))
+            .output()?;
+        said = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(output.status.success().then_some(()))
+    });
+    found.with_context(|| said.clone())?;
+    ensure!(said.contains(" is connected to containerd 2."), "{said}");
     Ok(())
 }
 
 fn install(stage: &Stage) -> Result<Deployment> {
     let cluster = &stage.bed.cluster;
+    // The relay of an earlier check was another user's.
+    cluster
+        .node()
+        .run(
+            "remove",
+            Path::new("rm"),
+            ["--recursive", "--force", "/run/dra-guest"],
+            cluster.control().logs(),
+        )?
+        .wait()?;
     let directory = tempfile::tempdir()?;
     let archive = directory.path().join("nri.tar");
     write_nri_image(&archive)?;

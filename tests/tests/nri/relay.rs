@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{LIMIT, Stage};
 
-const SOCKET: &str = "/run/dra-guest/relay/attributes.sock";
+/// Where the relay listens for the plugin.
+pub(crate) const SOCKET: &str = "/run/dra-guest/relay/attributes.sock";
 
 pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
     stage.end()?;
