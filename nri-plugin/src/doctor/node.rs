@@ -76,7 +76,7 @@ pub fn hook(path: &Path, examination: &mut Examination) {
         ),
         Ok(_) => examination.ok(name, place.to_string()),
         Err(error) => {
-            examination.finding(name, format!("{place}: {error}, so no VM starts"), advice)
+            examination.finding(name, format!("{place}: {error}, so no VM starts"), advice);
         }
     }
 }

@@ -53,7 +53,7 @@ fn pieces_of_any_size_make_a_message() {
         "CreateContainer",
         &request(&pod(), &node.compute()),
     );
-    for byte in call.iter() {
+    for byte in &call {
         // And pieces of nothing, of other connections, between them.
         runtime.send_raw(&[0, 0, 0, 1, 0, 0, 0, 0]);
         runtime.send_raw(&[0, 0, 0, 9, 0, 0, 0, 1, 0xff]);
