@@ -1,7 +1,7 @@
 //! Workloads near the NIC on node 1: commands, units, slices and containers, with the kernel's word for
 //! where they run and where their memory is.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use dra_guest_tests::guest::{Guest, Managed, WITNESS, Witness, quoted};
 
 /// Runs `command` in a cpuset of its own, as a container's runtime makes one.
@@ -196,38 +196,40 @@ pub(crate) fn env_binds_a_container(managed: &mut Managed) -> Result<()> {
     Ok(())
 }
 
-/// As the profiles of containerd and Docker have it: `set_mempolicy` is for who has `CAP_SYS_NICE`. Kernels without it
-/// and older profiles answer otherwise.
+/// As the profiles of containerd and Docker have it: `set_mempolicy` is for who has `CAP_SYS_NICE`.
 pub(crate) fn a_container_may_have_no_memory_policy(managed: &mut Managed) -> Result<()> {
-    let guest = &mut managed.guest;
-    let refused = "takes it away";
-    let allowed = "grep Cpus_allowed_list: /proc/self/status";
-    let ran = "Cpus_allowed_list:\t2-3\n";
-    // EPERM, ENOSYS.
-    for errno in [1, 38] {
-        let mut exec = |options: &str| {
-            guest.run(&format!(
-                "echo '{{\"defaultAction\":\"SCMP_ACT_ALLOW\",\"syscalls\":[{{\"names\":[\"set_mempolicy\"],\
-                 \"action\":\"SCMP_ACT_ERRNO\",\"errnoRet\":{errno}}}]}}' >/run/profile.json; \
-                 podman run --rm --network=none --security-opt=seccomp=/run/profile.json \
-                 --volume=/run/dra-guest:/run/dra-guest:ro --rootfs /:O \
-                 dra-guest-agent exec --device nic/vf {options} -- {allowed}"
-            ))
-        };
-        let output = exec("--memory=bind")?;
-        ensure!(output.code == 1 && output.stdout.is_empty(), "{output:?}");
-        ensure!(
-            output.stderr.contains(refused) && output.stderr.contains("--memory none does without"),
-            "{output:?}"
-        );
-        let output = exec("--strict")?;
-        ensure!(output.code == 1 && output.stdout.is_empty(), "{output:?}");
-        let output = exec("")?;
-        ensure!(output.code == 0 && output.stdout == ran, "{output:?}");
-        ensure!(output.stderr.contains(refused), "{output:?}");
-        let output = exec("--memory=none --strict")?;
-        ensure!(output.code == 0 && output.stdout == ran, "{output:?}");
-        ensure!(!output.stderr.contains(refused), "{output:?}");
-    }
+    const PROFILE: &str = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["set_mempolicy"],"action":"SCMP_ACT_ERRNO","errnoRet":1}]}"#;
+    const EXECS: &str = "for options in --memory=bind --strict --memory=preferred --memory=none; do \
+                         dra-guest-agent exec --device nic/vf $options -- \
+                         grep Cpus_allowed_list: /proc/self/status 2>&1; echo exit code $?; done";
+    let said = managed.guest.stdout_of(&format!(
+        "echo '{PROFILE}' >/run/profile.json; \
+         podman run --rm --network=none --security-opt=seccomp=/run/profile.json \
+         --volume=/run/dra-guest:/run/dra-guest:ro --rootfs /:O sh -c '{EXECS}'"
+    ))?;
+    let parts: Vec<&str> = said.split_inclusive("exit code ").collect();
+    let [bind, strict, preferred, none, last] = parts[..] else {
+        bail!("{said}");
+    };
+    let (refused, ran) = ("takes it away", "Cpus_allowed_list:\t2-3\n");
+    ensure!(
+        bind.contains(refused)
+            && bind.contains("--memory none does without")
+            && !bind.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        strict.starts_with("1\n") && strict.contains(refused) && !strict.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        preferred.starts_with("1\n") && preferred.contains(refused) && preferred.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        none.starts_with("0\n") && !none.contains(refused) && none.contains(ran),
+        "{said}"
+    );
+    ensure!(last == "0\n", "{said}");
     Ok(())
 }
