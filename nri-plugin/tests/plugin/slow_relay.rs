@@ -142,7 +142,6 @@ fn five_hundred_containers_of_a_slow_relay_are_all_answered() {
     assert_eq!(answers(), MANY);
     assert!(answered.load(Ordering::SeqCst) >= MANY);
     let peak = peak_memory(&node);
-    // A hundred of them have 120 KiB more than none, and no more is kept of each.
     assert!(peak < 24 << 10, "{peak} KiB");
     for container in &all {
         runtime.remove(container);
