@@ -11,7 +11,7 @@ mod moved;
 mod topology;
 
 pub use console::GuestOutput;
-pub use image::{BakedImage, BaseImage};
+pub use image::{BakedImage, BaseImage, Boot, add_console};
 pub use left::{LEFT_MAC, igb_and_left, left_hardware};
 pub use machine::{Guest, GuestOptions};
 pub use managed::{Addition, Managed, ManagedOptions, Manager, wake};
