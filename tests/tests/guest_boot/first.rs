@@ -12,9 +12,9 @@ const UNITS: [&str; 4] = [
     "run-kubevirt.mount",
 ];
 /// The agent's part of the time that cloud-init takes to its local stage is one of this many, at least, in the better of
-/// two boots: a machine that does other things makes it worse and never better. 1/12 was seen on a quiet one without
-/// hardware virtualisation, 1/6 on one with ten tasks to a processor; half of it is systemd's, which makes the
-/// sandbox, and a fifth the kernel's, which sets a NIC up. 1/20 is the goal.
+/// two boots: a machine that does other things makes it worse and never better. 1/12 and 1/6 were seen on busy machines
+/// without hardware virtualisation; half of it is systemd's, which makes the sandbox, and a fifth the kernel's, which
+/// sets a NIC up. 1/20 is the goal.
 const PARTS: u64 = 6;
 
 pub(crate) fn boots(booted: &mut Booted) -> Result<()> {
