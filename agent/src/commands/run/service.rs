@@ -238,8 +238,8 @@ impl Service<'_> {
         };
         let seconds = PATIENCE.as_secs();
         format!(
-            "the share does not answer: a read of {what} has waited longer than {seconds} s; \
-             does virtiofsd still run on the node?{then}"
+            "the share does not answer: a read of {what} has waited longer than {seconds} s \
+             (does virtiofsd still run on the node?){then}"
         )
     }
 
