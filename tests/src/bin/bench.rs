@@ -1,6 +1,6 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
 //! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
-//! `bench exec` what exec costs.
+//! `bench exec` what exec costs, and `bench near` the same and what is near in a guest with two nodes.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -9,7 +9,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, AgentFigures, ExecBench, GuestFigures, HookBench, HookFigures, ManyNics,
-    ManyNicsFigures, RelayBench, RelayFigures, measure_hook_load, measure_in_guest, measure_nri,
+    ManyNicsFigures, RelayBench, RelayFigures, measure_hook_load, measure_in_guest, measure_near,
+    measure_nri,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds, ratio};
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match std::env::args_os().nth(1) {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "near" => bench_near(),
         Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
@@ -72,6 +74,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
+    let near = measure_near()?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -82,6 +85,7 @@ fn bench(directory: &Path) -> Result<bool> {
         "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
         exec.table()
     );
+    println!("{near}");
     println!("System calls of the agent\n{}", call_table(&agent, &few));
     println!(
         "Many NICs, each renamed, set up, with an MTU and an address, median wall time; \
@@ -113,6 +117,11 @@ fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
     println!("{}", figures.table());
+    Ok(true)
+}
+
+fn bench_near() -> Result<bool> {
+    println!("{}", measure_near()?);
     Ok(true)
 }
 

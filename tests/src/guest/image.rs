@@ -105,6 +105,7 @@ impl BaseImage {
                 initramfs: self.directory.join("initrd"),
             },
             image,
+            kernel_options: String::new(),
             _directory: scratch,
         })
     }
@@ -117,6 +118,8 @@ pub struct BakedImage {
     pub boot: Boot,
     /// The disk.
     pub image: PathBuf,
+    /// What the kernel is told beside the usual, where QEMU starts it.
+    pub kernel_options: String,
     _directory: TempDir,
 }
 
@@ -126,6 +129,7 @@ impl BakedImage {
         Self {
             boot,
             image,
+            kernel_options: String::new(),
             _directory: directory,
         }
     }

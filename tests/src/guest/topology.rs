@@ -62,9 +62,13 @@ pub(super) fn arguments(
     }
     match &image.boot {
         Boot::Kernel { kernel, initramfs } => {
+            let options = &image.kernel_options;
             line.option("-kernel", kernel);
             line.option("-initrd", initramfs);
-            line.option("-append", "root=/dev/vda console=ttyS0 loglevel=4");
+            line.option(
+                "-append",
+                format!("root=/dev/vda console=ttyS0 loglevel=4 {options}"),
+            );
         }
         Boot::Firmware(file) => line.option(
             "-drive",

@@ -67,6 +67,12 @@ pub struct ContainerdRun {
     pub read_only: bool,
     /// The user that the container's process is.
     pub user: i64,
+    /// Annotations of the pod.
+    pub annotations: Value,
+    /// More of containerd's configuration.
+    pub configuration: String,
+    /// An NRI plugin that is connected before the pod is made: its command.
+    pub plugin: Vec<OsString>,
 }
 
 impl ContainerdRun {
@@ -83,6 +89,9 @@ impl ContainerdRun {
             command: vec!["/bin/true".to_owned()],
             read_only: false,
             user: 0,
+            annotations: json!({}),
+            configuration: String::new(),
+            plugin: Vec::new(),
         }
     }
 
@@ -100,6 +109,13 @@ impl ContainerdRun {
         }
         image::write(&data.join("image.tar"))?;
         self.write_configuration(data)?;
+        if !self.plugin.is_empty() {
+            // The shell's words.
+            fs::write(
+                data.join("plugin"),
+                self.plugin.join(" ".as_ref()).as_encoded_bytes(),
+            )?;
+        }
         let (pod, container) = self.objects(data, &cgroup);
         fs::write(data.join("pod.json"), pod.to_string())?;
         fs::write(data.join("container.json"), container.to_string())?;
@@ -156,6 +172,7 @@ impl ContainerdRun {
             );
             handler(Handler::Youki.name(), &options);
         }
+        text.push_str(&self.configuration);
         fs::write(data.join("containerd.toml"), text)?;
         let output = crate::command::stdout_of(
             std::process::Command::new(tool("ctr")?).args(["oci", "spec"]),
@@ -173,6 +190,7 @@ impl ContainerdRun {
         let pod = json!({
             "metadata": {"namespace": "default", "name": "virt-launcher-vm-x7k",
                          "uid": "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52"},
+            "annotations": self.annotations,
             "log_directory": data,
             "linux": {
                 "cgroup_parent": cgroup.path(),

@@ -1,6 +1,6 @@
 # containerd as the first process of a namespace, and one container that is run to its end.
 # Arguments: DATA CONTAINERD CTR CRICTL HANDLER, then of ctr its own arguments; of crictl none.
-# DATA has containerd.toml, image.tar, cdi/, and for crictl pod.json and container.json. What the container
+# DATA has containerd.toml, image.tar, cdi/, perhaps plugin, the command of one of NRI's, and for crictl pod.json and container.json. What the container
 # prints is on standard output, its exit code is that of this.
 set -eu
 data=$1 containerd=$2 ctr=$3 crictl=$4 handler=$5
@@ -17,6 +17,13 @@ until "$ctr" --connect-timeout 1s version >/dev/null 2>&1; do
     sleep 0.1
 done
 "$ctr" --namespace k8s.io images import "$data/image.tar" >/dev/null
+if [ -e "$data/plugin" ]; then
+    sh -c "exec $(cat "$data/plugin")" >"$data/plugin.log" 2>&1 &
+    until grep -q 'connected and synchronized' "$data/containerd.log"; do
+        kill -0 $!
+        sleep 0.1
+    done
+fi
 if [ $# -gt 0 ]; then
     exec "$ctr" --namespace k8s.io run --rm --snapshotter native "$@"
 fi
