@@ -5,11 +5,11 @@ targets := x86_64-unknown-linux-musl aarch64-unknown-linux-musl
 # The node's and the guest's programs for both architectures; the relay for this machine. `make packages` has it for both.
 static := dra-cdi-hook dra-guest-nri dra-guest-agent
 
-.PHONY: help setup build packages image hook-image image-nri demo demo-cluster test test-aarch64 lint advisories bench \
+.PHONY: help setup build packages reproduce image hook-image image-nri demo demo-cluster test test-aarch64 test-vm-images lint advisories bench \
 	kubevirt-schema clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint packages cluster runtimes bench
@@ -22,6 +22,9 @@ build: ## Build the static release programs, hook, plugin and agent for x86-64 a
 packages: ## Build .deb and .rpm of agent and node, x86-64 and aarch64, into target/packages
 	@tests/setup/setup.sh packages
 	@packaging/build.sh $(targets)
+
+reproduce: packages ## Build the packages of this machine anew from elsewhere: the same bytes
+	@packaging/reproduce.sh $(host)
 
 image ?= dra-guest-relay:0.1.0
 
@@ -56,10 +59,14 @@ test: ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
 	@cargo run --quiet --locked --package dra-guest-tests --bin suites
 	@cargo test --quiet --locked --workspace --doc
 
-test-aarch64: ## Run the aarch64 programs, and a guest on an emulated aarch64 machine (slow; root)
-	@tests/setup/setup.sh guest
+test-aarch64: ## Run the aarch64 programs, a guest on an emulated aarch64 machine, and look at the packages (slow; root)
+	@tests/setup/setup.sh guest packages
 	@tests/setup/packages.sh qemu-system-arm qemu-user-static kmod
 	@cargo run --quiet --locked --package dra-guest-tests --bin guest-aarch64
+
+test-vm-images: ## Build images by the recipes of mkosi, dracut and initramfs-tools, and boot them (slow; root)
+	@tests/setup/setup.sh guest packages
+	@cargo run --quiet --locked --package dra-guest-tests --bin vm-images
 
 lint: ## Check format, lints, documentation, licences and sources
 	@tests/setup/setup.sh lint

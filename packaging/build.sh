@@ -33,6 +33,12 @@ fi
 # For those that pack alone: a build script (ring's) would take it for a change, and all would be built anew.
 unset SOURCE_DATE_EPOCH
 
+# Of Debian's form (deb-changelog(5)), and with nothing to say of Debian: what changed is in the other one.
+debian_changelog() {
+    printf '%s (%s-1) unstable; urgency=medium\n\n  * Version %s: see changelog.gz.\n\n -- %s  %s\n' "$1" "$version" "$version" \
+        "$(sed -n 's/^maintainer = "\(.*\)"/\1/p' packaging/Cargo.toml)" "$(LC_ALL=C date --utc --date="@$time" --rfc-email)"
+}
+
 tool() { tests/setup/tools.sh path "$1"; }
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -55,6 +61,10 @@ for target in "${targets[@]}"; do
     cargo run --quiet --locked --package dra-guest-packaging -- --target "$target" --out "$files"
     gzip -9n "$files/COPYRIGHT-library.html" "$files"/*/man/*
     gzip -9nc CHANGELOG.md >"$files/changelog.gz"
+    for variant in "${variants[@]}"; do
+        mkdir -p "$files/dra-guest-$variant"
+        debian_changelog "dra-guest-$variant" | gzip -9nc >"$files/dra-guest-$variant/changelog.Debian.gz"
+    done
     # Printed by this machine's hook: a spec is the same on every architecture.
     cargo run --quiet --locked --package dra-cdi-hook -- spec --hook-path /usr/bin/dra-cdi-hook \
         >"$files/dra-guest-vm.json"

@@ -13,7 +13,7 @@ packages=(
     # cluster
     containernetworking-plugins openssl
     # packages
-    rpm groff-base
+    rpm groff-base fish zsh
     # network namespaces, benchmarks
     iproute2 jq musl-tools numactl strace util-linux systemd
     "$@"

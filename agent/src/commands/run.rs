@@ -1,5 +1,6 @@
 //! `run`: the service. Applies, notifies systemd, keeps watching.
 
+mod reader;
 mod service;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use reader::Reader;
 use service::Service;
 
 use super::apply::POLL;
@@ -29,6 +31,9 @@ const PASS_EVERY: Duration = Duration::from_secs(1);
 const RETRY_MOST: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
+    // Blocked for the reader's thread as well, which would end the process by one.
+    let signals = Signals::new()?;
+    let reader = Reader::start(roots, places)?;
     let _lock = match Lock::for_service(roots, true).await {
         Ok(lock) => Some(lock),
         Err(error @ LockError::Held(_)) => return Err(Ended::failed(error)),
@@ -37,8 +42,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
             None
         }
     };
-    let mut service = Service::new(roots)?;
-    let signals = Signals::new()?;
+    let mut service = Service::new(roots, reader)?;
     // Before the first look, so that nothing is missed after it.
     let mut announcements = Watch::open().map_err(Ended::failed)?;
     let (account, reported) = watch::channel(Account::default());
@@ -58,7 +62,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
             pace.take();
             changed = false;
         }
-        if service.turn(places, retry, answer).await {
+        if service.turn(retry, answer).await {
             service.tell(&account);
             pause = POLL;
             retry_at = Instant::now() + pause;

@@ -17,6 +17,20 @@ pub struct BaseImage {
     directory: PathBuf,
 }
 
+/// What starts the system on a disk.
+#[derive(Debug, Clone)]
+pub enum Boot {
+    /// QEMU, with this kernel and initramfs.
+    Kernel {
+        /// The kernel.
+        kernel: PathBuf,
+        /// The initramfs.
+        initramfs: PathBuf,
+    },
+    /// The disk's own boot loader, which this UEFI firmware finds.
+    Firmware(PathBuf),
+}
+
 impl BaseImage {
     /// Finds it in the cache, or builds it, which takes two minutes.
     ///
@@ -37,14 +51,9 @@ impl BaseImage {
         })
     }
 
-    /// The kernel.
-    pub fn kernel(&self) -> PathBuf {
-        self.directory.join("vmlinuz")
-    }
-
-    /// The initramfs.
-    pub fn initramfs(&self) -> PathBuf {
-        self.directory.join("initrd")
+    /// Another than the cache's, with the same three files: `root.img`, `vmlinuz` and `initrd`.
+    pub fn at(directory: PathBuf) -> Self {
+        Self { directory }
     }
 
     /// Bakes in the agent as a package installs it, the policy of the image's owner if there is
@@ -91,7 +100,10 @@ impl BaseImage {
         )?;
         fs::remove_dir_all(&tree)?;
         Ok(BakedImage {
-            base: self.clone(),
+            boot: Boot::Kernel {
+                kernel: self.directory.join("vmlinuz"),
+                initramfs: self.directory.join("initrd"),
+            },
             image,
             kernel_options: String::new(),
             _directory: scratch,
@@ -99,21 +111,35 @@ impl BaseImage {
     }
 }
 
-/// A root disk with the agent, and the base that it was made from. It is removed when dropped:
-/// making it takes a fifth of a second.
+/// A disk with the agent, and what starts it. It is removed when dropped: making it takes a fifth of a second.
 #[derive(Debug)]
 pub struct BakedImage {
-    /// Where kernel and initramfs are.
-    pub base: BaseImage,
-    /// The root disk, an ext4 file system.
+    /// What starts it.
+    pub boot: Boot,
+    /// The disk.
     pub image: PathBuf,
-    /// What the kernel is told beside the usual.
+    /// What the kernel is told beside the usual, where QEMU starts it.
     pub kernel_options: String,
     _directory: TempDir,
 }
 
-/// The service that runs the test's commands; no image but the test's has it.
-fn add_console(tree: &Path) -> Result<()> {
+impl BakedImage {
+    /// A disk that others made, in a directory that goes with this.
+    pub fn of_others(image: PathBuf, boot: Boot, directory: TempDir) -> Self {
+        Self {
+            boot,
+            image,
+            kernel_options: String::new(),
+            _directory: directory,
+        }
+    }
+}
+
+/// The service that runs the test's commands, in the tree of files of an image; no image but the test's has it.
+///
+/// # Errors
+/// When a file cannot be laid out.
+pub fn add_console(tree: &Path) -> Result<()> {
     write(
         tree,
         "usr/libexec/dra-guest-test-console",

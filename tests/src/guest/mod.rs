@@ -13,7 +13,7 @@ mod topology;
 mod witness;
 
 pub use console::GuestOutput;
-pub use image::{BakedImage, BaseImage};
+pub use image::{BakedImage, BaseImage, Boot, add_console};
 pub use interrupts::{affinities, function_of, served};
 pub use left::{LEFT_MAC, igb_and_left, left_hardware};
 pub use machine::{Guest, GuestOptions};

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use device_attributes::MacAddress;
 
-use super::image::BakedImage;
+use super::image::{BakedImage, Boot};
 
 /// The guest's vsock address.
 pub const GUEST_CID: u32 = 5;
@@ -60,13 +60,21 @@ pub(super) fn arguments(
              -numa node,nodeid={node},cpus={cpus},memdev=m{node}"
         ));
     }
-    line.option("-kernel", image.base.kernel());
-    line.option("-initrd", image.base.initramfs());
-    let options = &image.kernel_options;
-    line.option(
-        "-append",
-        format!("root=/dev/vda console=ttyS0 loglevel=4 {options}"),
-    );
+    match &image.boot {
+        Boot::Kernel { kernel, initramfs } => {
+            let options = &image.kernel_options;
+            line.option("-kernel", kernel);
+            line.option("-initrd", initramfs);
+            line.option(
+                "-append",
+                format!("root=/dev/vda console=ttyS0 loglevel=4 {options}"),
+            );
+        }
+        Boot::Firmware(file) => line.option(
+            "-drive",
+            prefixed("if=pflash,format=raw,readonly=on,file=", file),
+        ),
+    }
     line.option("-serial", prefixed("file:", serial));
 
     line.option(

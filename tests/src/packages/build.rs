@@ -24,6 +24,7 @@ pub fn target() -> String {
 pub struct Packages {
     directory: TempDir,
     version: String,
+    target: String,
 }
 
 impl Packages {
@@ -32,7 +33,7 @@ impl Packages {
     /// # Errors
     /// When the recipe fails; the error carries its words.
     pub fn build(version: &str) -> Result<Self> {
-        Self::build_with(version, &[])
+        Self::build_with(version, &target(), &[])
     }
 
     /// As [`Packages::build`], the agent's alone.
@@ -40,10 +41,18 @@ impl Packages {
     /// # Errors
     /// As [`Packages::build`].
     pub fn build_agent(version: &str) -> Result<Self> {
-        Self::build_with(version, &["--only", "agent"])
+        Self::build_with(version, &target(), &["--only", "agent"])
     }
 
-    fn build_with(version: &str, options: &[&str]) -> Result<Self> {
+    /// As [`Packages::build`], for a target.
+    ///
+    /// # Errors
+    /// As [`Packages::build`].
+    pub fn build_for(version: &str, target: &str) -> Result<Self> {
+        Self::build_with(version, target, &[])
+    }
+
+    fn build_with(version: &str, target: &str, options: &[&str]) -> Result<Self> {
         // Builds share a directory of what they pack.
         let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir()?;
@@ -61,7 +70,7 @@ impl Packages {
             .args(["--version", version, "--out"])
             .arg(directory.path())
             .args(options)
-            .arg(target())
+            .arg(target)
             .output()
             .context("packaging/build.sh cannot be started")?;
         if !output.status.success() {
@@ -74,6 +83,7 @@ impl Packages {
         Ok(Self {
             directory,
             version: version.to_owned(),
+            target: target.to_owned(),
         })
     }
 
@@ -82,7 +92,7 @@ impl Packages {
     /// # Errors
     /// When it was not built.
     pub fn deb(&self, name: &str) -> Result<PathBuf> {
-        let architecture = match std::env::consts::ARCH {
+        let architecture = match self.architecture() {
             "x86_64" => "amd64",
             "aarch64" => "arm64",
             other => other,
@@ -95,7 +105,7 @@ impl Packages {
     /// # Errors
     /// When it was not built.
     pub fn rpm(&self, name: &str) -> Result<PathBuf> {
-        let architecture = std::env::consts::ARCH;
+        let architecture = self.architecture();
         self.file(format!("{name}-{}-1.{architecture}.rpm", self.version))
     }
 
@@ -107,6 +117,10 @@ impl Packages {
         let names = ["dra-guest-agent", "dra-guest-node"];
         let both = names.map(|name| [self.deb(name), self.rpm(name)]);
         both.into_iter().flatten().collect()
+    }
+
+    fn architecture(&self) -> &str {
+        self.target.split('-').next().unwrap_or_default()
     }
 
     fn file(&self, name: String) -> Result<PathBuf> {

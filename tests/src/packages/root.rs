@@ -19,6 +19,11 @@ mount -t proc proc "$directory/root/proc"
 mount -t sysfs -o ro sysfs "$directory/root/sys"
 mount --bind "$directory/host" "$directory/root/mnt"
 "#;
+/// mkosi makes a sandbox of its own from them.
+const BUILDER_MOUNTS: &str = r#"
+mount --rbind /dev "$directory/root/dev"
+mount -t tmpfs tmpfs "$directory/root/run"
+"#;
 /// Runs the command there.
 const CHROOT: &str = r#"exec chroot "$directory/root" /bin/sh -c "$command""#;
 
@@ -27,6 +32,8 @@ const CHROOT: &str = r#"exec chroot "$directory/root" /bin/sh -c "$command""#;
 pub struct DebianRoot {
     directory: TempDir,
     lower: PathBuf,
+    /// What is mounted in it beside the kernel's file systems, as a shell's commands.
+    mounts: &'static str,
 }
 
 impl DebianRoot {
@@ -35,7 +42,19 @@ impl DebianRoot {
     /// # Errors
     /// When the recipe fails; its own words are on standard error.
     pub fn new() -> Result<Self> {
-        let recipe = workspace().join("tests/src/packages/root.sh");
+        Self::of_recipe("root.sh", "")
+    }
+
+    /// As [`DebianRoot::new`], with the programs that build images and with this machine's devices.
+    ///
+    /// # Errors
+    /// As [`DebianRoot::new`].
+    pub fn builder() -> Result<Self> {
+        Self::of_recipe("builder.sh", BUILDER_MOUNTS)
+    }
+
+    fn of_recipe(name: &str, mounts: &'static str) -> Result<Self> {
+        let recipe = workspace().join("tests/src/packages").join(name);
         let output = Command::new(&recipe)
             .stderr(Stdio::inherit())
             .output()
@@ -51,6 +70,7 @@ impl DebianRoot {
         Ok(Self {
             directory,
             lower: PathBuf::from(lower.trim()),
+            mounts,
         })
     }
 
@@ -65,12 +85,17 @@ impl DebianRoot {
         Ok(format!("/mnt/{}", name.to_string_lossy()))
     }
 
+    /// Where this machine finds the file that the root has as `/mnt/NAME`.
+    pub fn brought(&self, name: &str) -> PathBuf {
+        self.directory.path().join("host").join(name)
+    }
+
     /// Runs a shell command as root in it.
     ///
     /// # Errors
     /// When it cannot be started. A command that fails is an outcome.
     pub fn run(&self, command: &str) -> Result<Output> {
-        self.start(&format!("{MOUNT}{CHROOT}"), command)
+        self.start(&format!("{MOUNT}{}{CHROOT}", self.mounts), command)
     }
 
     fn start(&self, script: &str, command: &str) -> Result<Output> {

@@ -5,6 +5,7 @@ use std::fs;
 use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
 
+use crate::first::note_cost;
 use crate::{Booted, PATIENCE, document};
 
 /// Runs a command and gives what the kernel announced of links and addresses meanwhile.
@@ -79,6 +80,7 @@ pub(crate) fn clone_without_document(booted: &mut Booted) -> Result<()> {
     ensure!(old != new, "the machine-id is the same: {new}");
     let state = booted.state.clone();
     booted.guest.expect_clean_boot(&state)?;
+    note_cost(booted)?;
     let check = booted.guest.run("dra-guest-agent check")?;
     ensure!(check.code == 4, "{check:?}");
     let status = booted.guest.stdout_of("dra-guest-agent status")?;

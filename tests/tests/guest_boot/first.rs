@@ -11,13 +11,16 @@ const UNITS: [&str; 4] = [
     "dra-guest-config-drive.service",
     "run-kubevirt.mount",
 ];
-/// The agent's part of the time that cloud-init takes to its local stage, at most. 1/12 was seen in a guest of a busy
-/// machine without hardware virtualisation; 1/20 is the goal.
-const SHARE: u64 = 5;
+/// The agent's part of the time that cloud-init takes to its local stage is one of this many, at least, in the better of
+/// two boots: a machine that does other things makes it worse and never better. 1/12 and 1/6 were seen on busy machines
+/// without hardware virtualisation; half of it is systemd's, which makes the sandbox, and a fifth the kernel's, which
+/// sets a NIC up. 1/20 is the goal.
+const PARTS: u64 = 6;
 
 pub(crate) fn boots(booted: &mut Booted) -> Result<()> {
     let state = booted.state.clone();
     booted.guest.expect_clean_boot(&state)?;
+    note_cost(booted)?;
     let (name, addresses) = booted.nic()?;
     ensure!(
         (name.as_str(), addresses.as_str()) == ("net1", "192.0.2.5/24"),
@@ -67,8 +70,8 @@ fn takes(booted: &mut Booted, unit: &str) -> Result<u64> {
     Ok(monotonic(booted, unit, "ActiveEnterTimestamp")? - begin)
 }
 
-/// A ratio of one boot, not a time: both are in the same chain before `network-pre.target`.
-pub(crate) fn cost(booted: &mut Booted) -> Result<()> {
+/// Notes what a boot took. Agent and cloud-init are in one chain before `network-pre.target`.
+pub(crate) fn note_cost(booted: &mut Booted) -> Result<()> {
     let agent = takes(booted, "dra-guest-agent.service")?;
     // Since 24.3 one process does all stages: its start is cloud-init-main's.
     let begin = monotonic(booted, "cloud-init-main.service", "InactiveExitTimestamp")?;
@@ -76,18 +79,25 @@ pub(crate) fn cost(booted: &mut Booted) -> Result<()> {
     let cloud_init = end - begin;
     let devices = takes(booted, "dra-guest-devices.service")?;
     let mount = takes(booted, "run-kubevirt.mount")?;
+    let parts = cloud_init / agent.max(1);
     println!(
-        "agent {agent} µs, cloud-init-local {cloud_init} µs (1/{}), udev's queue {devices} µs, VM mount {mount} µs",
-        cloud_init / agent.max(1)
-    );
-    ensure!(
-        agent * SHARE <= cloud_init,
-        "the agent takes {agent} µs, cloud-init-local {cloud_init} µs"
+        "agent {agent} µs, cloud-init-local {cloud_init} µs (1/{parts}), udev's queue {devices} µs, VM mount {mount} µs"
     );
     // Beside it, not after it: what the agent waits for is over when cloud-init-local is.
     let mounted = monotonic(booted, "run-kubevirt.mount", "ActiveEnterTimestamp")?;
-    let configured = monotonic(booted, "cloud-init-local.service", "ActiveEnterTimestamp")?;
-    println!("VM mount at {mounted} µs, cloud-init-local at {configured} µs");
+    println!("VM mount at {mounted} µs, cloud-init-local at {end} µs");
+    booted.parts.push(parts);
+    Ok(())
+}
+
+/// A ratio, not a time.
+pub(crate) fn cost(booted: &mut Booted) -> Result<()> {
+    let best = booted.parts.iter().max().context("no boot was noted")?;
+    ensure!(
+        *best >= PARTS,
+        "cloud-init's time to the agent's: {:?}",
+        booted.parts
+    );
     Ok(())
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Booted {
     pub(crate) guest: Guest,
     /// systemd's word for the last boot.
     pub(crate) state: String,
+    /// How often the agent's time goes into cloud-init's, of each boot.
+    pub(crate) parts: Vec<u64>,
     /// The node's directory that is the VM mount.
     pub(crate) share: PathBuf,
     pub(crate) logs: PathBuf,
@@ -110,6 +112,7 @@ static BOOTED: Shared<Booted> = Shared::new(|| {
     Ok(Booted {
         guest,
         state,
+        parts: Vec::new(),
         share,
         logs: walk.logs,
         image,
@@ -126,10 +129,6 @@ fn main() -> ExitCode {
                 first::boots,
             ),
             ("no_unit_waits_for_a_nic", first::waits_for_no_nic),
-            (
-                "the_agents_share_of_the_boot_is_small_beside_cloud_inits",
-                first::cost,
-            ),
             (
                 "the_agent_is_ready_soon_after_its_start",
                 first::time_to_ready,
@@ -148,6 +147,10 @@ fn main() -> ExitCode {
                 again::clone_without_document,
             ),
             (
+                "the_agents_share_of_the_boot_is_small_beside_cloud_inits",
+                first::cost,
+            ),
+            (
                 "a_document_that_comes_late_is_applied",
                 again::late_document,
             ),
@@ -155,7 +158,14 @@ fn main() -> ExitCode {
                 "a_share_that_is_dead_keeps_the_nic_and_the_status",
                 share::dead,
             ),
-            ("a_stop_beside_a_dead_share_ends", share::stop),
+            (
+                "beside_a_dead_share_the_last_document_is_followed",
+                share::followed,
+            ),
+            (
+                "a_stop_beside_a_dead_share_ends_and_a_start_is_ready",
+                share::stop,
+            ),
             // A guest of its own: what has programs beside it on the node cannot be moved.
             (
                 "a_snapshot_that_goes_on_elsewhere_takes_the_document_of_there",

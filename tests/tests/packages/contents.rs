@@ -136,6 +136,40 @@ fn bash_completes_a_subcommand() {
     assert_eq!(output.trim(), "status");
 }
 
+/// What a shell completes `dra-guest-agent sta` with, the package's file being where the shell looks for it.
+fn completed(shell: &str, file: &str, script: &str) -> String {
+    let tree = unpacked("dra-guest-agent");
+    let mut command = Command::new(shell);
+    // zsh notes what it has found in the home directory.
+    command.env("HOME", tree.path()).current_dir(tree.path());
+    let output = stdout_of(command.args(["-c", script]).env("FILE", file));
+    output.unwrap()
+}
+
+#[test]
+fn fish_completes_a_subcommand() {
+    let file = "usr/share/fish/vendor_completions.d/dra-guest-agent.fish";
+    let script = "source $FILE; complete -C 'dra-guest-agent sta'";
+    let output = completed("fish", file, script);
+    assert!(output.starts_with("status\t"), "{output}");
+}
+
+/// zsh completes at a terminal alone, so one is made for it.
+#[test]
+fn zsh_completes_a_subcommand() {
+    let script = r#"
+        zmodload zsh/zpty
+        zpty shell zsh -f -i
+        said() { local all=; while zpty -r -m shell part "*$1*"; do all+=$part; [[ $all != *$1* ]] || break; done; print -r -- $all }
+        zpty -w shell "PS1=; fpath=(${FILE:h} \$fpath); autoload -U compinit; compinit -D -u; print rea''dy"
+        said ready >/dev/null
+        zpty -w -n shell $'dra-guest-agent stat\t\C-aprint -r -- "got:" \n'
+        said "got: dra""#;
+    let file = "usr/share/zsh/vendor-completions/_dra-guest-agent";
+    let output = completed("zsh", file, script);
+    assert!(output.contains("dra-guest-agent status"), "{output}");
+}
+
 /// The crates that cargo links into a program, itself left out.
 fn linked(program: &str) -> BTreeSet<String> {
     let tree = stdout_of(

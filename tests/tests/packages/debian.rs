@@ -122,6 +122,25 @@ fn a_file_of_the_image_in_etc_dra_guest_outlives_a_purge() {
         .unwrap();
 }
 
+/// As where an image is built on a root whose /etc is another layer: the service is not enabled, and the package is in.
+#[test]
+fn a_read_only_etc_does_not_keep_it_out() {
+    let root = DebianRoot::new().unwrap();
+    let path = root.bring(&packages().deb(AGENT).unwrap()).unwrap();
+    root.stdout_of(&format!(
+        "mount --bind /etc /etc && mount -o remount,bind,ro /etc && dpkg --install {path} 2>&1"
+    ))
+    .unwrap();
+    let status = "dpkg-query --show --showformat='${Status}' dra-guest-agent";
+    assert_eq!(root.stdout_of(status).unwrap(), "install ok installed");
+    // What a first boot does with an empty machine-id.
+    root.stdout_of(
+        "systemctl --root=/ preset-all >/dev/null 2>&1; \
+         systemctl --root=/ is-enabled dra-guest-agent.service",
+    )
+    .unwrap();
+}
+
 #[test]
 fn the_nodes_relay_is_not_enabled_and_its_cdi_spec_names_the_hook() {
     let root = DebianRoot::new().unwrap();

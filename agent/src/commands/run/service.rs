@@ -6,6 +6,7 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 
 use super::notify;
+use super::reader::{PATIENCE, Reader};
 use crate::commands::apply::tell_notes;
 use crate::commands::{connect, load_policy};
 use crate::concern::Concern;
@@ -19,7 +20,7 @@ use crate::report::Status;
 use crate::report::relay::Account;
 use crate::roots::Roots;
 use crate::small_file::Closing;
-use crate::source::{self, LoadError, Loaded, Places};
+use crate::source::{LoadError, Loaded};
 
 /// What a look at the source says.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ enum Look {
 /// What the service knows between two passes.
 pub(super) struct Service<'a> {
     roots: &'a Roots,
+    /// What looks at the source.
+    reader: Reader,
     policy: Policy,
     /// Whether no pass was made with it yet.
     is_policy_new: bool,
@@ -61,9 +64,10 @@ pub(super) struct Service<'a> {
 
 impl<'a> Service<'a> {
     /// Nothing is applied yet.
-    pub(super) fn new(roots: &'a Roots) -> Result<Self, Ended> {
+    pub(super) fn new(roots: &'a Roots, reader: Reader) -> Result<Self, Ended> {
         Ok(Self {
             roots,
+            reader,
             policy: load_policy(roots)?,
             is_policy_new: false,
             policy_problem: None,
@@ -88,9 +92,9 @@ impl Service<'_> {
 
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
     /// another one.
-    pub(super) async fn turn(&mut self, places: &Places, retry: bool, changed: bool) -> bool {
+    pub(super) async fn turn(&mut self, retry: bool, changed: bool) -> bool {
+        let look = self.look().await;
         let _closing = Closing::begin();
-        let look = self.look(places);
         if look == Look::News || changed || retry && self.is_pass_due() {
             self.pass().await;
         }
@@ -202,8 +206,11 @@ impl Service<'_> {
 
     /// A file that goes away or breaks does not take back what was applied: the last good one
     /// stays in force.
-    fn look(&mut self, places: &Places) -> Look {
-        match source::load(self.roots, places) {
+    async fn look(&mut self) -> Look {
+        let Some(answer) = self.reader.load().await else {
+            return Look::Problem(self.silence());
+        };
+        match answer {
             Ok(loaded) => {
                 let known = self
                     .loaded
@@ -220,6 +227,22 @@ impl Service<'_> {
             Err(LoadError::NotYet(_)) if self.loaded.is_some() => Look::Nothing,
             Err(error) => Look::Problem(error.to_string()),
         }
+    }
+
+    /// What is said while a source does not answer.
+    fn silence(&self) -> String {
+        let (what, then) = match &self.loaded {
+            Some(loaded) => (
+                loaded.path.display().to_string(),
+                "; what it said before is in force",
+            ),
+            None => ("a place of the device attributes".to_owned(), ""),
+        };
+        let seconds = PATIENCE.as_secs();
+        format!(
+            "the share does not answer: a read of {what} has waited longer than {seconds} s \
+             (does virtiofsd still run on the node?){then}"
+        )
     }
 
     /// Tells systemd, the journal and the relay.

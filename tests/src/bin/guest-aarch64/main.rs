@@ -1,5 +1,7 @@
 //! `make test-aarch64`: the aarch64 programs under user emulation, and a guest on an emulated aarch64 machine whose
-//! agent configures a virtio NIC and reports over vsock to the relay. Slow, and so not among the tests of `make test`.
+//! agent configures a virtio NIC and reports over vsock to the relay; and the packages for aarch64. Slow, and so not among the tests of `make test`.
+
+mod packages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,10 @@ fn main() -> ExitCode {
             programs as fn() -> Result<()>,
         ),
         ("a_guest_configures_its_nic_and_reports", guest),
+        (
+            "the_packages_are_those_of_this_machine_but_for_the_architecture",
+            packages::same_but_for_the_architecture,
+        ),
     ] {
         match check() {
             Ok(()) => println!("{name}: ok"),
