@@ -69,7 +69,7 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
 bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
-	@tests/setup/setup.sh guest bench cluster
+	@tests/setup/setup.sh guest bench cluster runtimes
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 
 kubevirt-schema: ## Write KubeVirt's types anew, of the version in tests/kubevirt/go.mod (Go)
