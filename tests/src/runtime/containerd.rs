@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -51,6 +51,8 @@ pub struct ContainerdRun {
     pub client: Client,
     /// By which handler.
     pub handler: Handler,
+    /// The root file system that the image is made of; without it, a busybox.
+    pub rootfs: Option<PathBuf>,
     /// CDI specs that containerd finds, by file name.
     pub cdi_specs: Vec<(String, Vec<u8>)>,
     /// `hooks` of the base runtime spec.
@@ -75,6 +77,7 @@ impl ContainerdRun {
         Self {
             client,
             handler,
+            rootfs: None,
             cdi_specs: Vec::new(),
             base_hooks: json!({}),
             devices: Vec::new(),
@@ -119,7 +122,11 @@ impl ContainerdRun {
         for (name, bytes) in &self.cdi_specs {
             fs::write(data.join("cdi").join(name), bytes)?;
         }
-        image::write(&data.join("image.tar"))?;
+        let archive = data.join("image.tar");
+        match &self.rootfs {
+            Some(root) => image::write_of(root, &archive)?,
+            None => image::write(&archive)?,
+        }
         self.write_configuration(data)?;
         fs::write(data.join("pod.json"), pod(data, cgroup).to_string())?;
         Ok(())

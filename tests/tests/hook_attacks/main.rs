@@ -9,7 +9,9 @@ mod case;
 mod count;
 mod deputy;
 mod direct;
+mod engines;
 mod environment;
+mod fuse;
 mod input;
 mod killed;
 mod mounts;
@@ -17,6 +19,8 @@ mod privilege;
 mod races;
 mod resolution;
 mod scene;
+mod silent;
+mod start;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -38,22 +42,27 @@ fn main() -> ExitCode {
         panic!("unshare (util-linux) cannot be started: {error}");
     }
     let mut trials = Vec::new();
-    for (class, cases) in [
+    let classes = [
         ("resolution", resolution::CASES),
         ("mounts", mounts::CASES),
         ("deputy", deputy::CASES),
         ("environment", environment::CASES),
         ("input", input::CASES),
         ("privilege", privilege::CASES),
-    ] {
+    ];
+    for (class, cases) in classes {
         trials.extend(cases.iter().map(|case| case.trial(class)));
     }
+    trials.extend(engines::trials(
+        classes.iter().flat_map(|(_, cases)| *cases),
+    ));
     for (class, checks) in [
         ("races", races::CHECKS),
         ("environment", environment::CHECKS),
         ("input", input::CHECKS),
         ("mounts", mounts::CHECKS),
         ("killed", killed::CHECKS),
+        ("silent", silent::CHECKS),
     ] {
         trials.extend(checks.iter().map(|(name, check)| {
             let check = *check;
