@@ -52,10 +52,11 @@ test: lint build ## Run every test, with real runtimes, guests and Kubernetes (r
 	@tests/setup/setup.sh guest packages cluster runtimes
 	cargo test --locked --workspace --no-fail-fast
 
-test-aarch64: ## Run the aarch64 programs, and a guest on an emulated aarch64 machine (slow; root)
+test-aarch64: ## Run the aarch64 programs, and guests on an emulated aarch64 machine (slow; root)
 	@tests/setup/setup.sh guest
 	@tests/setup/packages.sh qemu-system-arm qemu-user-static kmod
 	@cargo run --quiet --locked --package dra-guest-tests --bin guest-aarch64
+	@cargo run --quiet --locked --package dra-guest-tests --bin hook-aarch64
 
 lint: ## Check format, lints, documentation, licences and sources
 	@tests/setup/setup.sh lint

@@ -41,7 +41,7 @@ depmod --basedir "$base" "$version"
 initramfs=$scratch/initramfs
 mkdir -p "$initramfs"/{bin,dev,proc,sys,run,etc,modules,usr/bin}
 install -m 0755 "$recipe/init" "$initramfs/init"
-install -m 0755 "$(find "$apt/root" -type f -name busybox -print -quit)" "$initramfs/bin/busybox"
+install -m 0755 "$(find "$apt/root" -type f -path '*/bin/busybox' -print -quit)" "$initramfs/bin/busybox"
 number=100
 mapfile -t names < <(sed '/^#/d' "$recipe/modules.txt")
 modprobe --dirname "$base" --set-version "$version" --show-depends --all "${names[@]}" |
