@@ -39,9 +39,9 @@ const CASES: &[(&str, &[Engine])] = &[
 ];
 
 /// One test a case.
-pub(crate) fn trials(all: impl Iterator<Item = &'static Case> + Clone) -> Vec<Trial> {
+pub(crate) fn trials(all: &[&'static Case]) -> Vec<Trial> {
     let trial = |(name, engines): &'static (&str, &[Engine])| {
-        let case = all.clone().find(|case| case.name == *name).unwrap();
+        let case: &Case = all.iter().find(|case| case.name == *name).unwrap();
         Trial::test(format!("engines::{name}"), || {
             for engine in *engines {
                 case.run(*engine, "fail");
