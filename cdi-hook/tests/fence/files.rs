@@ -1,11 +1,10 @@
 //! Attempts on files and directories; the last one does what a hook does.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 
 use crate::attempts::{Attempt, done, killed, refused};
 use crate::raw::{call, text};
@@ -39,6 +38,13 @@ fn open_unseen(place: &Path, name: &str, flags: OFlags) -> io::Result<()> {
     let (flags, resolve) = (flags | OFlags::CLOEXEC, ResolveFlags::empty());
     openat2(CWD, place.join(name), flags, mode, resolve)?;
     Ok(())
+}
+
+/// Opens a file by the library that the hook opens its files by: the C library, musl's, asks for more.
+fn open_as_the_hook(place: &Path, name: &str, flags: OFlags) -> io::Result<File> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    let file = openat(CWD, place.join(name), flags | OFlags::CLOEXEC, mode)?;
+    Ok(File::from(file))
 }
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
@@ -219,20 +225,15 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     refused("more_descriptors_than_it_needs", libc::EMFILE, |place| {
         let opened: io::Result<Vec<File>> = (0..64)
-            .map(|_| File::open(place.join("read/file")))
+            .map(|_| open_as_the_hook(place, "read/file", OFlags::RDONLY))
             .collect();
         opened.map(drop)
     }),
     done("what_a_hook_does", |place| {
-        let bytes = fs::read(place.join("read/file"))?;
-        let mut new = OpenOptions::new();
-        let flags = libc::O_EXCL | libc::O_NOFOLLOW;
-        let new = new
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .custom_flags(flags);
-        io::Write::write_all(&mut new.open(place.join("write/.new"))?, &bytes)?;
+        let mut bytes = Vec::new();
+        open_as_the_hook(place, "read/file", OFlags::RDONLY)?.read_to_end(&mut bytes)?;
+        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        open_as_the_hook(place, "write/.new", new)?.write_all(&bytes)?;
         let (from, to) = (path(place, "write/.new"), path(place, "write/file"));
         call(libc::SYS_renameat, [-100, from, -100, to, 0, 0]).map(drop)
     }),

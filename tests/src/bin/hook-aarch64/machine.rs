@@ -44,7 +44,7 @@ const RESULTS: &[(&str, &str, &str)] = &[
     ("another_volume", "1", "is not an emptyDir of this pod"),
     ("full", "1", "No space left on device"),
     ("endless_state", "1", "did not end within 8 s"),
-    ("fence", "0", "test result: ok."),
+    ("fence", "0", "attempts to leave the fence: "),
 ];
 
 pub(crate) fn fence() -> Result<()> {
