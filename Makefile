@@ -48,9 +48,13 @@ demo-cluster: ## Show it on a node of Kubernetes: driver, pod, hook, guest, rela
 	@tests/setup/setup.sh guest
 	@cargo run --quiet --locked --package dra-guest-tests --bin demo-cluster
 
-test: lint build ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
-	@tests/setup/setup.sh guest packages cluster runtimes
-	cargo test --locked --workspace --no-fail-fast
+test: ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
+	@tests/setup/setup.sh guest lint packages cluster runtimes
+	@# Links of release programs take one core each: the tests are checked and built beside them.
+	@$(MAKE) build & built=$$!; $(MAKE) lint && cargo test --quiet --locked --workspace --no-run; \
+		checked=$$?; wait $$built && exit $$checked
+	@cargo run --quiet --locked --package dra-guest-tests --bin suites
+	@cargo test --quiet --locked --workspace --doc
 
 test-aarch64: ## Run the aarch64 programs, and guests on an emulated aarch64 machine (slow; root)
 	@tests/setup/setup.sh guest

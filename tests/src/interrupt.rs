@@ -4,6 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use std::process::ExitCode;
+
 use anyhow::{Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -12,6 +14,22 @@ static ARRIVED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// The exit code of a program that was interrupted, as shells have it for SIGINT.
 pub const EXIT_CODE: u8 = 130;
+
+/// The `main` of a program that is watched: runs `program`, and says on standard error how it failed, or that it was
+/// interrupted. `name` stands before the words.
+pub fn watched(name: &str, program: fn() -> Result<()>) -> ExitCode {
+    match watch().and_then(|()| program()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) if arrived() => {
+            eprintln!("\ninterrupted: what was started has ended");
+            ExitCode::from(EXIT_CODE)
+        }
+        Err(error) => {
+            eprintln!("\n{name} failed: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// Keeps the signals from ending the program from now on: [`check`] fails after the first. The second
 /// ends it at once.

@@ -11,6 +11,7 @@ pub mod process;
 pub mod programs;
 pub mod relay;
 pub mod runtime;
+pub mod side_by_side;
 pub mod suite;
 pub mod table;
 pub mod wait;

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::command::stdout_of;
+
 /// Builds the static release binary of a package for this machine, and says where it is.
 ///
 /// # Errors
@@ -32,6 +34,15 @@ pub fn static_program_for(package: &str, target: &str) -> Result<PathBuf> {
     let path = build(package, target)?;
     built.insert(key, path.clone());
     Ok(path)
+}
+
+/// The CDI spec that the hook prints for this machine, naming itself.
+///
+/// # Errors
+/// When the hook does not build, or fails.
+pub fn cdi_spec() -> Result<String> {
+    let hook = static_program("dra-cdi-hook")?;
+    stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))
 }
 
 fn build(package: &str, target: &str) -> Result<PathBuf> {

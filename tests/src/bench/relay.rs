@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, ensure};
 
 use super::bare_applies::{self, BareApplies};
 use super::relay_figures::{Idle, Latencies, RelayFigures, Requests};
-use crate::cluster::{ControlPlane, install_kubevirt};
+use crate::cluster::ControlPlane;
 use crate::relay::fleet::Fleet;
 use crate::relay::guest::Guest;
 
@@ -35,9 +35,7 @@ impl<'a> RelayBench<'a> {
     /// # Errors
     /// When it does not start.
     pub fn control_plane() -> Result<ControlPlane> {
-        let control = ControlPlane::start("bench")?;
-        install_kubevirt(control.admin())?;
-        Ok(control)
+        ControlPlane::with_kubevirt("bench")
     }
 
     /// Makes the VMs, and starts the relay.

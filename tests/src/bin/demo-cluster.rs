@@ -9,21 +9,10 @@ use dra_guest_tests::way::{NIC_MAC, Progress, carried};
 use dra_guest_tests::way_on_node::WalkOnNode;
 
 fn main() -> ExitCode {
-    match demo() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) if interrupt::arrived() => {
-            eprintln!("\ninterrupted: what was started has ended");
-            ExitCode::from(interrupt::EXIT_CODE)
-        }
-        Err(error) => {
-            eprintln!("\nthe demo failed: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    interrupt::watched("the demo", demo)
 }
 
 fn demo() -> Result<()> {
-    interrupt::watch()?;
     let walk = WalkOnNode {
         name: "demo",
         lost_after: 30,

@@ -8,21 +8,10 @@ use dra_guest_tests::interrupt;
 use dra_guest_tests::way::{Arrival, NIC_MAC, NicFacts, Progress, Walk, carried};
 
 fn main() -> ExitCode {
-    match demo() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) if interrupt::arrived() => {
-            eprintln!("\ninterrupted: what was started has ended");
-            ExitCode::from(interrupt::EXIT_CODE)
-        }
-        Err(error) => {
-            eprintln!("\nthe demo failed: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    interrupt::watched("the demo", demo)
 }
 
 fn demo() -> Result<()> {
-    interrupt::watch()?;
     let walk = Walk::new("demo")?;
     let mut progress = Progress::printed();
     let arrival = walk.go(&mut progress)?;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::audit::{self, Asked};
 use super::client::Client;
 use super::components::Components;
+use super::kubevirt::install_kubevirt;
 use super::port;
 use super::state::StateDirectory;
 use super::user::{self, User};
@@ -74,6 +75,16 @@ impl ControlPlane {
             port,
             state,
         })
+    }
+
+    /// As [`Self::start`], with KubeVirt's kinds installed.
+    ///
+    /// # Errors
+    /// As [`Self::start`], and when the API server refuses the kinds.
+    pub fn with_kubevirt(name: &str) -> Result<Self> {
+        let control = Self::start(name)?;
+        install_kubevirt(control.admin())?;
+        Ok(control)
     }
 
     /// Ends the API server and starts it again on the same port: what it has cached for watches is lost.

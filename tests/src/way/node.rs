@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -11,10 +10,9 @@ use tempfile::TempDir;
 
 use super::claim::Claim;
 use super::{METADATA, METADATA_PATH, VM_MOUNT};
-use crate::command::stdout_of;
 use crate::guest::GUEST_CID;
 use crate::process::Process;
-use crate::programs::static_program;
+use crate::programs::{cdi_spec, static_program};
 use crate::runtime::{BindMount, OciRuntime, PodmanRun, busybox_root};
 use crate::wait;
 
@@ -76,11 +74,9 @@ impl Node {
     pub fn run_container(&self) -> Result<String> {
         let rootfs = self.directory.path().join("rootfs");
         busybox_root(&rootfs)?;
-        let hook = static_program("dra-cdi-hook")?;
-        let hook_spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
         let mut container = PodmanRun::new(OciRuntime::Runc, &rootfs);
         container.cdi_specs = vec![
-            ("dra-guest-vm.json".to_owned(), hook_spec.into_bytes()),
+            ("dra-guest-vm.json".to_owned(), cdi_spec()?.into_bytes()),
             ("sriov-metadata.json".to_owned(), self.driver_spec()?),
         ];
         container.devices = vec![

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, install_kubevirt};
 use crate::command::stdout_of;
 use crate::process::Process;
-use crate::programs::static_program;
+use crate::programs::{cdi_spec, static_program};
 use crate::wait;
 use crate::way::{NIC_ADDRESSES, NIC_MAC, NIC_NAME};
 
@@ -194,9 +194,7 @@ fn start_driver(cluster: &Cluster, asker: Asker) -> Result<Process> {
     let asked: &[&str] = match asker {
         Asker::Plugin | Asker::PluginAndRelay => &[],
         Asker::Driver => {
-            let hook = static_program("dra-cdi-hook")?;
-            let spec = stdout_of(Command::new(&hook).args(["spec", "--hook-path"]).arg(&hook))?;
-            fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+            fs::write(cluster.node().cdi().join("dra-guest-vm.json"), cdi_spec()?)?;
             &["dra-guest/vm=attributes"]
         }
     };

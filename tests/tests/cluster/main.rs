@@ -6,14 +6,14 @@ mod killed;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::cluster::{Cluster, NODE, ServiceAccount};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::process::Process;
-use dra_guest_tests::programs::{static_program, workspace};
+use dra_guest_tests::programs::{cdi_spec, workspace};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
@@ -58,15 +58,8 @@ struct Bed {
 
 impl Bed {
     fn start() -> Result<Self> {
-        let hook = static_program("dra-cdi-hook")?;
         let cluster = Cluster::start("cluster")?;
-        let spec = stdout_of(
-            Command::new(&hook)
-                .arg("spec")
-                .arg("--hook-path")
-                .arg(&hook),
-        )?;
-        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), cdi_spec()?)?;
         let devices = json!([{
             "name": "0000-3b-02-1",
             "attributes": {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -10,7 +9,7 @@ use dra_guest_tests::cluster::deployment::{self, RELAYS};
 use dra_guest_tests::cluster::{self, Addition, Client, Cluster, Deployment, NODE, VMS};
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::process::Process;
-use dra_guest_tests::programs::{static_program, workspace};
+use dra_guest_tests::programs::{cdi_spec, workspace};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
@@ -42,7 +41,6 @@ pub struct Bed {
 
 impl Bed {
     pub fn start() -> Result<Self> {
-        let hook = static_program("dra-cdi-hook")?;
         let cluster = Cluster::start("deploy")?;
         let deployment = Deployment::prepare(&cluster, &[DRIVER])?;
         cluster::install_kubevirt(cluster.admin())?;
@@ -54,13 +52,7 @@ impl Bed {
         let shipped = workspace().join("deploy/seccomp").join(profile);
         fs::copy(shipped, profiles.join(profile))?;
 
-        let spec = stdout_of(
-            Command::new(&hook)
-                .arg("spec")
-                .arg("--hook-path")
-                .arg(&hook),
-        )?;
-        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), spec)?;
+        fs::write(cluster.node().cdi().join("dra-guest-vm.json"), cdi_spec()?)?;
         let devices = json!([{
             "name": "0000-3b-02-1",
             "attributes": {"resource.kubernetes.io/pciBusID": {"string": "0000:3b:02.1"}},

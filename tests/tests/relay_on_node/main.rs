@@ -22,7 +22,7 @@ mod shared;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use dra_guest_tests::cluster::{ControlPlane, ServiceAccount, install_kubevirt};
+use dra_guest_tests::cluster::{ControlPlane, ServiceAccount};
 use dra_guest_tests::relay::guest::report;
 use dra_guest_tests::relay::objects::{self, CLAIMS, DRIVER};
 use dra_guest_tests::suite::{self, Shared};
@@ -30,11 +30,8 @@ use serde_json::{Value, json};
 
 use node::{Node, said};
 
-static CONTROL_PLANE: Shared<ControlPlane> = Shared::new(|| {
-    let control = ControlPlane::start("relay_on_node")?;
-    install_kubevirt(control.admin())?;
-    Ok(control)
-});
+static CONTROL_PLANE: Shared<ControlPlane> =
+    Shared::new(|| ControlPlane::with_kubevirt("relay_on_node"));
 
 fn main() -> ExitCode {
     suite::run(

@@ -14,14 +14,11 @@ mod killed;
 
 use std::process::ExitCode;
 
-use dra_guest_tests::cluster::{ControlPlane, install_kubevirt};
+use dra_guest_tests::cluster::ControlPlane;
 use dra_guest_tests::suite::{self, Shared};
 
-static CONTROL_PLANE: Shared<ControlPlane> = Shared::new(|| {
-    let control = ControlPlane::start("relay_under_load")?;
-    install_kubevirt(control.admin())?;
-    Ok(control)
-});
+static CONTROL_PLANE: Shared<ControlPlane> =
+    Shared::new(|| ControlPlane::with_kubevirt("relay_under_load"));
 
 fn main() -> ExitCode {
     suite::run(
