@@ -19,7 +19,7 @@ use crate::table::{Table, milliseconds, ratio};
 use crate::way;
 
 /// How often each container is started.
-const ROUNDS: u32 = 120;
+const ROUNDS: u32 = 60;
 
 /// Times of `StartContainer`.
 #[derive(Debug)]
