@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use device_attributes::Name;
 use tracing::level_filters::LevelFilter;
 
@@ -20,11 +20,19 @@ use crate::selection::Label;
 #[command(
     name = "dra-guest-nri",
     version,
+    subcommand_help_heading = "Instead of running",
+    subcommand_value_name = "COMMAND",
+    disable_help_subcommand = true,
     after_help = "Exit codes: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage."
 )]
 pub struct Arguments {
     /// The runtime's socket for plugins
-    #[arg(long, value_name = "PATH", default_value = "/var/run/nri/nri.sock")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        default_value = "/var/run/nri/nri.sock"
+    )]
     pub socket: PathBuf,
 
     /// Two digits: when this plugin is asked, among all plugins, in rising order
@@ -34,7 +42,7 @@ pub struct Arguments {
     pub index: String,
 
     /// Where the hook is installed on the node
-    #[arg(long, value_name = "FILE", default_value = "/usr/local/bin/dra-cdi-hook", value_parser = absolute)]
+    #[arg(long, global = true, value_name = "FILE", default_value = "/usr/local/bin/dra-cdi-hook", value_parser = absolute)]
     pub hook: String,
 
     /// Put this program at the place of --hook first: the hook, in an image that has both
@@ -72,13 +80,18 @@ pub struct Arguments {
     /// The kubelet's directory, at the same path as for the runtime
     ///
     /// Documents are kept up to date in volumes below its pods/, from metadata below its plugins/.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/kubelet")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        default_value = "/var/lib/kubelet"
+    )]
     pub kubelet: PathBuf,
 
     /// Ask the relay for the devices whose driver writes no metadata, at its socket for this
     ///
     /// dra-guest-relay listens there with --attributes-socket.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH")]
     pub attributes_socket: Option<PathBuf>,
 
     /// The user that the relay runs as: its socket's directory is made for it, where it is not there yet
@@ -90,12 +103,46 @@ pub struct Arguments {
     pub attributes_timeout: Duration,
 
     /// Directory for the relay's answers, where the hook finds them: at the same path on the node
-    #[arg(long, value_name = "DIR", default_value = "/run/dra-guest/nri", value_parser = absolute)]
+    #[arg(long, global = true, value_name = "DIR", default_value = "/run/dra-guest/nri", value_parser = absolute)]
     pub state: String,
 
     /// What to log to standard error: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub log_level: LevelFilter,
+
+    /// What to do instead.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What to do instead of running.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Look for what would keep the plugin on this node from its work, and say what to do
+    ///
+    /// Give it the options that the plugin has. It changes nothing. In the plugin's pod:
+    ///   kubectl -n dra-guest exec POD -- /dra-guest-nri doctor --hook=/opt/dra-guest/bin/dra-cdi-hook
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Exit codes: 0 no findings, 1 findings, 2 wrong usage."
+    )]
+    Doctor(DoctorArguments),
+}
+
+/// What doctor is asked.
+#[derive(Debug, Clone, Args)]
+pub struct DoctorArguments {
+    /// containerd's configuration
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/containerd/config.toml"
+    )]
+    pub containerd_config: PathBuf,
+
+    /// Print JSON: {version, findings, checks: [{name, verdict, message, advice}]}
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What broken metadata means for the container.

@@ -3,9 +3,12 @@
 //! [`prepare`] puts the hook on the node where that is asked for. [`run`] connects to the runtime, again and again; [`session`] is one such connection, in the terms of [`protocol`].
 //! [`plugin`] answers: it judges containers ([`selection`]), has the hook added ([`hook`]), and asks the relay for what
 //! drivers write no metadata of ([`relay`]). [`refresh`] keeps the documents of running VMs up to date, on a thread of
-//! its own.
+//! its own. [`connection`] shows the node that a runtime is connected to, and [`doctor`] looks at what the plugin needs of
+//! the node.
 
 pub mod command_line;
+pub mod connection;
+pub mod doctor;
 pub mod hook;
 pub mod plugin;
 pub mod prepare;
@@ -21,11 +24,20 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::command_line::Arguments;
+use crate::command_line::{Arguments, Command};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(Command::Doctor(doctor)) = &arguments.command {
+        return doctor::run(&arguments, doctor).unwrap_or_else(|error| {
+            let _ = writeln!(
+                std::io::stderr(),
+                "dra-guest-nri: standard output cannot be written: {error}"
+            );
+            ExitCode::FAILURE
+        });
+    }
     tracing_subscriber::fmt()
         .with_max_level(arguments.log_level)
         .with_writer(std::io::stderr)

@@ -1,7 +1,9 @@
 //! What the plugin does when the runtime tells it something.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use device_attributes::{Name, Pod};
@@ -9,8 +11,9 @@ use dra_cdi_hook::keep_up::HookWishes;
 use prost::Message as _;
 
 use crate::command_line::Arguments;
+use crate::connection::{self, Connection};
 use crate::hook::HookRequest;
-use crate::protocol::detail::{Container, CreateContainerResponse, PodSandbox};
+use crate::protocol::detail::{ConfigureRequest, Container, CreateContainerResponse, PodSandbox};
 use crate::protocol::outline;
 use crate::refresh::{Keeper, Kept};
 use crate::relay::Relay;
@@ -23,6 +26,7 @@ pub struct Plugin {
     hook: HookRequest,
     relay: Option<Relay>,
     keeper: Keeper,
+    state: PathBuf,
 }
 
 /// What a container is to have, and what is left to do when the runtime knows.
@@ -61,11 +65,7 @@ impl Plugin {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(arguments: &Arguments) -> io::Result<Self> {
-        let relay = arguments.attributes_socket.as_ref().map(|socket| Relay {
-            socket: socket.clone(),
-            patience: arguments.attributes_timeout,
-            answers: arguments.state.clone().into(),
-        });
+        let relay = Relay::new(arguments);
         Ok(Self {
             selection: Selection {
                 pod_label: arguments.pod_label.clone(),
@@ -76,7 +76,26 @@ impl Plugin {
             hook: HookRequest::new(arguments),
             keeper: Keeper::start(&arguments.kubelet, relay.clone())?,
             relay,
+            state: arguments.state.clone().into(),
         })
+    }
+
+    /// Shows the node that this runtime is connected to, until the file is closed.
+    pub fn hold(&self, runtime: ConfigureRequest) -> Option<File> {
+        let connection = Connection {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            runtime: runtime.runtime_name,
+            runtime_version: runtime.runtime_version,
+            nri_version: runtime.nri_version,
+        };
+        connection::hold(&self.state, &connection)
+            .inspect_err(|error| {
+                tracing::debug!(
+                    "{}: doctor will not see the connection: {error}",
+                    self.state.display()
+                );
+            })
+            .ok()
     }
 
     /// A container is being created: says what it is to have.

@@ -1,27 +1,39 @@
 //! Asks the relay what claims and slices say of a pod's devices, for drivers that write no metadata.
 //!
-//! One line each way: `{"namespace":…,"name":…,"uid":…}`, then the document of the pod, or `{"error":…}` with a
-//! sentence. The relay closes the connection behind it.
+//! One line each way: `{"namespace":…,"name":…,"uid":…,"within_milliseconds":…}`, then the document of the pod, or
+//! `{"error":…}` with a sentence. The relay closes the connection behind it.
+//!
+//! The runtime creates one container after the other, and waits with all of them for what is asked here. So a relay
+//! that was silent once is asked nothing for a while.
+
+mod conversation;
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use device_attributes::{Pod, ReadError, limits, read};
-use serde::{Deserialize, Serialize};
+use device_attributes::{Pod, ReadError, read};
+use serde::Deserialize;
 
-/// How the relay is asked.
+use crate::command_line::Arguments;
+
+/// For so long a relay that did not answer in time is asked nothing.
+const REST: Duration = Duration::from_secs(5);
+
+/// How the relay is asked. Clones are one to its rest.
 #[derive(Debug, Clone)]
 pub struct Relay {
     /// Its socket.
-    pub socket: PathBuf,
+    socket: PathBuf,
     /// How long it may take.
-    pub patience: Duration,
+    patience: Duration,
     /// Where its answers are put, for the hook.
-    pub answers: PathBuf,
+    answers: PathBuf,
+    /// Until when it is asked nothing.
+    rests_until: Arc<Mutex<Option<Instant>>>,
 }
 
 /// Why there is no answer.
@@ -34,6 +46,14 @@ pub enum RelayError {
         socket: String,
         /// What happened.
         source: io::Error,
+    },
+    /// It did not answer a moment ago.
+    #[error("{socket}: the relay has not answered in time, and is asked again in {seconds} s")]
+    Rests {
+        /// Its socket.
+        socket: String,
+        /// For so long it is not asked.
+        seconds: u64,
     },
     /// It answers that it has none.
     #[error("the relay says: {0}")]
@@ -51,28 +71,28 @@ pub enum RelayError {
     },
 }
 
-#[derive(Serialize)]
-struct Question<'a> {
-    namespace: &'a str,
-    name: &'a str,
-    uid: &'a str,
-}
-
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
 }
 
 impl Relay {
+    /// As the command line has it, if it has one.
+    pub fn new(arguments: &Arguments) -> Option<Self> {
+        Some(Self {
+            socket: arguments.attributes_socket.clone()?,
+            patience: arguments.attributes_timeout,
+            answers: arguments.state.clone().into(),
+            rests_until: Arc::default(),
+        })
+    }
+
     /// Asks, and puts the answer into a file for the container; `None` where the pod has no devices.
     ///
     /// # Errors
     /// When there is no answer in time, or it cannot be used or written.
     pub fn answer_file(&self, container: &str, pod: &Pod) -> Result<Option<String>, RelayError> {
-        let answer = self.ask(pod).map_err(|source| RelayError::Silent {
-            socket: self.socket.display().to_string(),
-            source,
-        })?;
+        let answer = self.ask(pod)?;
         if let Ok(Refusal { error }) = serde_json::from_slice(&answer) {
             return Err(RelayError::None(error));
         }
@@ -89,41 +109,33 @@ impl Relay {
         Ok(Some(path.display().to_string()))
     }
 
-    fn ask(&self, pod: &Pod) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + self.patience;
-        let left = || match deadline.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => Ok::<_, io::Error>(left),
-        };
-        let mut socket = UnixStream::connect(&self.socket)?;
-        let mut line = serde_json::to_vec(&Question {
-            namespace: pod.namespace.as_str(),
-            name: pod.name.as_str(),
-            uid: pod.uid.as_ref().map_or("", |uid| uid.as_str()),
-        })
-        .map_err(io::Error::other)?;
-        line.push(b'\n');
-        socket.set_write_timeout(Some(left()?))?;
-        socket.write_all(&line)?;
-        let mut answer = Vec::new();
-        let mut chunk = [0; 8192];
-        loop {
-            socket.set_read_timeout(Some(left()?))?;
-            let count = match socket.read(&mut chunk) {
-                Ok(0) if answer.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(0) => return Ok(answer),
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            answer.extend_from_slice(chunk.get(..count).unwrap_or_default());
-            if answer.len() > limits::FILE_BYTES {
-                return Err(io::Error::new(
-                    io::ErrorKind::FileTooLarge,
-                    format!("the answer has more than {} bytes", limits::FILE_BYTES),
-                ));
-            }
+    fn ask(&self, pod: &Pod) -> Result<Vec<u8>, RelayError> {
+        let socket = || self.socket.display().to_string();
+        let now = Instant::now();
+        let rests_until = *self.rest();
+        let rest = rests_until.and_then(|until| until.checked_duration_since(now));
+        if let Some(rest) = rest.filter(|rest| !rest.is_zero()) {
+            return Err(RelayError::Rests {
+                socket: socket(),
+                // Never "in 0 s".
+                seconds: rest.as_secs() + 1,
+            });
         }
+        let answer = conversation::ask(&self.socket, pod, self.patience);
+        *self.rest() = match &answer {
+            Err(error) if conversation::is_over(error) => Some(Instant::now() + REST),
+            _ => None,
+        };
+        answer.map_err(|source| RelayError::Silent {
+            socket: socket(),
+            source,
+        })
+    }
+
+    fn rest(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.rests_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes whole or not at all. Root alone may write there, so that nobody else can put a link there. The hook of a

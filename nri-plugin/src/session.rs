@@ -1,6 +1,7 @@
 //! One connection to the runtime: the plugin registers, is configured and told of what runs, and answers from then on.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::protocol::trunk::{PLUGIN_CONNECTION, RUNTIME_CONNECTION, Trunk, Trunk
 use crate::protocol::{PLUGIN_SERVICE, RUNTIME_SERVICE};
 
 /// The plugin's name in the runtime's log.
-const NAME: &str = "dra-guest";
+pub const NAME: &str = "dra-guest";
 /// The version of NRI whose description the types are generated from.
 const NRI_VERSION: &str = "v0.12.3";
 /// The stream of the plugin's only call.
@@ -71,6 +72,7 @@ pub fn serve(trunk: &mut Trunk, index: &str, plugin: &Plugin) -> Result<Infallib
         plugin,
         waiting: Synchronization::default(),
         news: Vec::new(),
+        held: None,
     };
     loop {
         if session.has_news() && (session.news.len() >= NEWS || !trunk.wait(SHORTLY)?) {
@@ -123,6 +125,8 @@ struct Session<'a> {
     waiting: Synchronization,
     /// What is left to do about containers whose answers the runtime has.
     news: Vec<News>,
+    /// Shows the node that this connection holds.
+    held: Option<File>,
 }
 
 impl Session<'_> {
@@ -183,7 +187,7 @@ impl Session<'_> {
                 }
                 (empty(stream), false)
             }
-            "Configure" => (message::answer(stream, &configure(payload)), true),
+            "Configure" => (message::answer(stream, &self.configure(payload)), true),
             "Synchronize" => (message::answer(stream, &self.synchronize(payload)), false),
             "Shutdown" => {
                 tracing::info!("the runtime ends");
@@ -223,7 +227,9 @@ impl Session<'_> {
         };
         self.take_note();
         let more = request.more;
-        self.waiting.bytes += length;
+        // What is empty takes a place all the same.
+        let places = request.pods.len() + request.containers.len();
+        self.waiting.bytes += length + places * size_of::<Bytes>();
         if self.waiting.bytes > SYNCHRONIZATION_BYTES {
             tracing::warn!("the runtime tells of too much at once: the rest has no live updates");
         } else {
@@ -236,24 +242,29 @@ impl Session<'_> {
         }
         SynchronizeResponse { more }
     }
-}
 
-fn configure(payload: Bytes) -> ConfigureResponse {
-    match ConfigureRequest::decode(payload) {
-        Ok(request) => tracing::info!(
-            "connected to {} {}, NRI {}",
-            request.runtime_name,
-            request.runtime_version,
-            if request.nri_version.is_empty() {
-                "unknown"
-            } else {
-                &request.nri_version
-            },
-        ),
-        Err(error) => tracing::warn!("Configure cannot be read: {error}"),
-    }
-    let bit = |event: Event| 1 << (i32::from(event) - 1);
-    ConfigureResponse {
-        events: bit(Event::CreateContainer) | bit(Event::RemoveContainer),
+    fn configure(&mut self, payload: Bytes) -> ConfigureResponse {
+        match ConfigureRequest::decode(payload) {
+            Ok(request) => {
+                tracing::info!(
+                    "connected to {} {}, NRI {}",
+                    request.runtime_name,
+                    request.runtime_version,
+                    if request.nri_version.is_empty() {
+                        "unknown"
+                    } else {
+                        &request.nri_version
+                    },
+                );
+                // One connection has one such file.
+                self.held = None;
+                self.held = self.plugin.hold(request);
+            }
+            Err(error) => tracing::warn!("Configure cannot be read: {error}"),
+        }
+        let bit = |event: Event| 1 << (i32::from(event) - 1);
+        ConfigureResponse {
+            events: bit(Event::CreateContainer) | bit(Event::RemoveContainer),
+        }
     }
 }

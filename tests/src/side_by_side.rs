@@ -135,8 +135,11 @@ fn program(message: &Value) -> Option<Program> {
     let source = source.ok()?.display().to_string();
     let name = text("/target/name")?;
     // `path+file:///…/agent#dra-guest-agent@0.1.0`, or without the name where the directory has it.
-    let id = text("/package_id")?.rsplit(['#', '/']).next()?;
-    let id = id.split('@').next()?;
+    let (directory, id) = text("/package_id")?.rsplit_once('#')?;
+    let id = match id.split_once('@') {
+        Some((id, _)) => id,
+        None => directory.rsplit('/').next()?,
+    };
     let kind = text("/target/kind/0")?;
     let (title, selection) = match kind {
         "test" => (source, format!("--test {name}")),

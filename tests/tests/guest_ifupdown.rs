@@ -1,5 +1,5 @@
 //! A Debian guest where `ifupdown`, which cannot be told to leave a NIC, wants two that the attributes
-//! name.
+//! name. It has one NUMA node, where nothing is near or far.
 #![allow(clippy::indexing_slicing, missing_docs)]
 
 use std::process::ExitCode;
@@ -16,6 +16,12 @@ const POLICY: &str = r#"
 mtu = 9000
 
 [[device]]
+request = "igb"
+irq = "spread"
+xps = true
+pin = "unit:near.slice"
+
+[[device]]
 request = "left"
 coexist = "leave"
 required = false
@@ -23,6 +29,7 @@ required = false
 
 static BOOTED: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        kernel_options: "numa=off",
         name: "guest_ifupdown",
         managers: &[Manager::Ifupdown],
         policy: POLICY,
@@ -48,6 +55,7 @@ fn main() -> ExitCode {
             }),
             ("the_nic_stays_and_its_other_owner_is_told", nic_stays),
             ("a_nic_that_the_policy_leaves_is_left", left),
+            ("one_node_is_near_without_a_word", one_node),
         ],
     )
 }
@@ -78,5 +86,31 @@ fn left(booted: &mut Managed) -> Result<()> {
                 to 9000; left to ifupdown (/etc/network/interfaces.d/all), as the policy says",
         "{report}"
     );
+    Ok(())
+}
+
+fn one_node(booted: &mut Managed) -> Result<()> {
+    let report = booted.device("igb")?;
+    ensure!(report.get("locality").is_none(), "{report}");
+    let guest = &mut booted.guest;
+    for (command, expected) in [
+        ("cat /sys/devices/system/node/online", "0\n"),
+        (
+            "dra-guest-agent exec --device net1 --memory bind --strict -- grep allowed_list: /proc/self/status 2>&1",
+            "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0\n",
+        ),
+        (
+            "dra-guest-agent env --device net1 | grep -E 'CPUS|MEMS' || true",
+            "",
+        ),
+        ("ls /run/systemd/system | grep near || true", ""),
+        (
+            "journalctl --boot --unit=dra-guest-agent.service --output=cat | grep -iE 'numa|near|pinn|interrupt' || true",
+            "",
+        ),
+    ] {
+        let said = guest.stdout_of(command)?;
+        ensure!(said == expected, "{command}: {said}{report}");
+    }
     Ok(())
 }

@@ -32,6 +32,7 @@ fn connection(name: &str, mac: &str, address: &str) -> String {
 
 static BOOTED: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        kernel_options: "",
         name: "guest_network_manager",
         managers: &[Manager::NetworkManager],
         policy: POLICY,

@@ -1,4 +1,4 @@
-//! The NRI plugin and a containerd that is killed and started again.
+//! The NRI plugin and containerd alone: one that is killed and started again, and one that requires the plugin.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use dra_guest_tests::cache::tool;
 use dra_guest_tests::process::Process;
-use dra_guest_tests::programs::static_program;
+use dra_guest_tests::programs::{static_program, workspace};
+use dra_guest_tests::runtime::{Client, ContainerdRun, Handler};
 use dra_guest_tests::wait;
+use serde_json::json;
 
 /// Much more than it takes, on a machine that does much else.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -63,4 +65,49 @@ fn a_containerd_that_was_killed_is_connected_to_again() {
         .unwrap();
         runtime.kill().unwrap();
     }
+}
+
+/// As `docs/nri.md` has it.
+const REQUIRED: &str = "
+[plugins.'io.containerd.nri.v1.nri'.default_validator]
+enable = true
+required_plugins = ['dra-guest']
+tolerate_missing_plugins_annotation = 'dra-guest.example.com/without-plugin'
+";
+
+#[test]
+fn a_plugin_that_is_required_and_missing_keeps_containers_from_being_created() {
+    let documented = fs::read_to_string(workspace().join("docs/nri.md")).unwrap();
+    assert!(documented.contains(REQUIRED.trim()), "docs/nri.md");
+    let run = ContainerdRun {
+        configuration: REQUIRED.to_owned(),
+        ..ContainerdRun::new(Client::Cri, Handler::Runc)
+    };
+    let refused = run.run().unwrap();
+    assert!(!refused.success());
+    let words = "required plugin \\\"dra-guest\\\" not present";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+
+    let tolerated = ContainerdRun {
+        annotations: json!({"dra-guest.example.com/without-plugin": "true"}),
+        ..run.clone()
+    };
+    let outcome = tolerated.run().unwrap();
+    assert!(outcome.success(), "{}", outcome.stderr);
+
+    // A pod that asks for it itself.
+    let asks = ContainerdRun {
+        annotations: json!({"required-plugins.noderesource.dev": "[dra-guest]"}),
+        configuration: REQUIRED.replace("required_plugins = ['dra-guest']\n", ""),
+        ..run.clone()
+    };
+    let refused = asks.run().unwrap();
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+
+    let with_plugin = ContainerdRun {
+        plugin: vec![static_program("dra-guest-nri").unwrap().into()],
+        ..run
+    };
+    let outcome = with_plugin.run().unwrap();
+    assert!(outcome.success(), "{}", outcome.stderr);
 }

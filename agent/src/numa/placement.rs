@@ -153,6 +153,11 @@ fn take_memory(nodes: &NodeList, memory: Memory) -> Result<Option<String>, Place
         (Some(libc::EINVAL), _) => Ok(Some(format!(
             "NUMA node {nodes} has no memory for this process: it comes from the nearest that has"
         ))),
+        // Without a policy memory comes from the node of the CPU that asks first, and that is near.
+        (Some(libc::EPERM | libc::ENOSYS), Memory::Preferred) => Ok(Some(format!(
+            "set_mempolicy: {error}: a system call filter, as of a container, takes it away, so that memory comes \
+             from where it runs"
+        ))),
         _ => Err(refused("set_mempolicy", error)),
     }
 }

@@ -134,16 +134,19 @@ impl UnitName {
     /// The most bytes of it (`UNIT_NAME_MAX`).
     const BYTES: usize = 255;
 
-    /// A service's or a slice's name; none when it is another's, or no unit's.
+    /// A service's or a slice's name; none when it is another's, no unit's, or that of the slice of all that runs
+    /// (`unit_name_is_valid` and `slice_name_is_valid` of systemd).
     pub fn new(name: &str) -> Option<Self> {
-        let stem = name
-            .strip_suffix(".service")
-            .or_else(|| name.strip_suffix(".slice"))?;
+        let slice = name.strip_suffix(".slice");
+        let stem = slice.or_else(|| name.strip_suffix(".service"))?;
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte);
+        // A dash leads from a slice to the one below it, and there are no templates.
+        let is_slices = !stem.contains('@') && stem.split('-').all(|part| !part.is_empty());
         let is_name = !stem.is_empty()
             && name.len() <= Self::BYTES
             && stem.bytes().all(fits)
-            && !stem.starts_with(['@', '.']);
+            && !stem.starts_with(['@', '.'])
+            && (slice.is_none() || is_slices);
         is_name.then(|| Self(name.to_owned()))
     }
 

@@ -1,6 +1,7 @@
 //! What a policy's text says.
 
 mod mistakes;
+mod unit_names;
 
 use super::*;
 

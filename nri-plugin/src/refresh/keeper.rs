@@ -184,6 +184,9 @@ impl Thread {
             let gone: Vec<String> = self.containers.keys().cloned().collect();
             for id in &gone {
                 self.forget(id);
+                if all.iter().all(|kept| kept.id != *id) {
+                    self.forget_answer(id);
+                }
             }
             // A driver may have written while nobody looked.
             for kept in all {
@@ -199,8 +202,9 @@ impl Thread {
         );
         for (id, news) in news {
             self.forget(&id);
-            if let Some(kept) = news {
-                self.keep(kept, FIRST_LOOK);
+            match news {
+                Some(kept) => self.keep(kept, FIRST_LOOK),
+                None => self.forget_answer(&id),
             }
         }
     }
@@ -225,6 +229,13 @@ impl Thread {
     fn forget(&mut self, id: &str) {
         if self.containers.remove(id).is_some() {
             self.watches.remove(id);
+        }
+    }
+
+    /// It was removed when the container was: its document may have been in the making then, with another answer.
+    fn forget_answer(&self, id: &str) {
+        if let Some(relay) = &self.relay {
+            relay.forget(id);
         }
     }
 

@@ -10,8 +10,11 @@
 )]
 
 mod answers;
+mod doctor;
 mod faults;
+mod hostile;
 mod live_updates;
 mod node;
 mod relay;
 mod runtime;
+mod slow_relay;

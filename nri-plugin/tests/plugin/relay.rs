@@ -11,7 +11,7 @@ use dra_guest_nri::protocol::detail::Container;
 use crate::node::{Node, POD_UID, hook, pod};
 use crate::runtime::Runtime;
 
-const DOCUMENT: &str = include_str!("../../../cdi-hook/tests/container/vf-document.json");
+pub const DOCUMENT: &str = include_str!("../../../cdi-hook/tests/container/vf-document.json");
 
 /// A relay that gives every question this answer; `None` lets it wait.
 fn answering(node: &Node, answer: Option<Vec<u8>>) {
@@ -25,7 +25,7 @@ fn answering(node: &Node, answer: Option<Vec<u8>>) {
             assert_eq!(
                 line,
                 format!(
-                    "{{\"namespace\":\"default\",\"name\":\"virt-launcher-vm-x7k\",\"uid\":\"{POD_UID}\"}}\n"
+                    "{{\"namespace\":\"default\",\"name\":\"virt-launcher-vm-x7k\",\"uid\":\"{POD_UID}\",\"within_milliseconds\":400}}\n"
                 )
             );
             match &answer {
@@ -37,9 +37,9 @@ fn answering(node: &Node, answer: Option<Vec<u8>>) {
     });
 }
 
-const SOCKET: &str = "--attributes-socket=@/relay.sock";
+pub const SOCKET: &str = "--attributes-socket=@/relay.sock";
 
-fn without_metadata(node: &Node) -> Container {
+pub fn without_metadata(node: &Node) -> Container {
     let mut container = node.compute();
     container.mounts.remove(2);
     container

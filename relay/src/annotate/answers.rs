@@ -1,6 +1,6 @@
 //! The socket on which the NRI plugin of the node asks for a pod's document.
 //!
-//! One line, `{"namespace":…,"name":…,"uid":…}`; the answer is the document, or `{"error":…}` with a sentence, and the
+//! One line, `{"namespace":…,"name":…,"uid":…,"within_milliseconds":…}`, the last where there is a limit; the answer is the document, or `{"error":…}` with a sentence, and the
 //! end. Only root is answered: the document is for what root does on the node.
 
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ struct Question {
     namespace: Name,
     name: Name,
     uid: Name,
+    /// Who asks waits no longer; absent from those who do not say.
+    within_milliseconds: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -115,7 +117,10 @@ async fn converse(mut stream: UnixStream, heard: &Heard) {
 async fn answer(line: &[u8], heard: &Heard) -> Result<Vec<u8>, String> {
     let question: Question = serde_json::from_slice(line)
         .map_err(|error| format!("the question cannot be read: {error}"))?;
-    let deadline = Instant::now() + NOT_KNOWN_YET;
+    let within = question
+        .within_milliseconds
+        .map_or(NOT_KNOWN_YET, Duration::from_millis);
+    let deadline = Instant::now() + within.min(NOT_KNOWN_YET);
     loop {
         let found = look(&question, &heard.known());
         match found {
@@ -141,6 +146,7 @@ fn look(question: &Question, known: &Known) -> Result<Document, String> {
         namespace,
         name,
         uid,
+        ..
     } = question;
     if known.without_claims.contains(uid) {
         return Ok(Document {
@@ -217,6 +223,18 @@ mod tests {
                 ask(&heard, QUESTION).await,
                 format!("{{\"error\":\"{why}\"}}")
             );
+        }
+    }
+
+    /// Else a pod that is not known yet is to the plugin as a relay that hangs.
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_less_is_told_in_time() {
+        for (within, expected) in [(200, 200), (60_000, 1500), (0, 0)] {
+            let limit = format!(",\"within_milliseconds\":{within}}}\n");
+            let begun = Instant::now();
+            let answer = ask(&Heard::default(), &QUESTION.replace("}\n", &limit)).await;
+            assert!(answer.contains("is known on this node yet"), "{answer}");
+            assert_eq!(begun.elapsed().as_millis(), expected);
         }
     }
 

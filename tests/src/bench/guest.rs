@@ -43,6 +43,7 @@ pub struct GuestFigures {
 /// When it does not come up, or a NIC does not come to its state.
 pub fn measure_in_guest() -> Result<GuestFigures> {
     let mut booted = Managed::boot(&ManagedOptions {
+        kernel_options: "",
         name: "bench",
         managers: &[Manager::Networkd],
         policy: &format!("[[device]]\nrequired = false\nmtu = {MTU}\n"),

@@ -125,7 +125,9 @@ fn is_rolled_out(cluster: &Cluster, ready: bool) -> Result<bool> {
 /// # Errors
 /// When the API server does not answer.
 pub fn relays(cluster: &Cluster) -> Result<Vec<Value>> {
-    let pods = cluster.admin().get(RELAYS)?.object()?;
+    // Others are in the namespace, too.
+    let relays = format!("{RELAYS}?labelSelector=app.kubernetes.io/name=dra-guest-relay");
+    let pods = cluster.admin().get(&relays)?.object()?;
     let items = pods.get("items").and_then(Value::as_array);
     items.cloned().context("a list of pods")
 }

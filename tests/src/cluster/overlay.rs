@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::control_plane::ControlPlane;
-use super::images::RELAY_IMAGE;
+use super::images::{NRI_IMAGE, RELAY_IMAGE};
 use crate::programs::workspace;
 
 /// Where the relay's pod has the directory of the guests' sockets.
@@ -20,6 +20,8 @@ pub enum Addition {
     OwnSeccompProfile,
     /// `deploy/annotation`.
     Annotation,
+    /// `deploy/nri` and `deploy/nri/attributes`.
+    NriAttributes,
     /// The seccomp profile that other pods have.
     RuntimesSeccompProfile,
     /// A guest at the socket of its vhost-device-vsock, by its CID: the machine may have no `vhost_vsock`.
@@ -37,10 +39,11 @@ pub(super) fn kustomization(
     guests: &Path,
     additions: &[Addition],
 ) -> Result<Value> {
-    let (name, tag) = RELAY_IMAGE.rsplit_once(':').unwrap_or((RELAY_IMAGE, ""));
+    let mut images = vec![image("dra-guest-relay", RELAY_IMAGE)];
     let mut components = Vec::new();
     let mut of_set = of_every_test(control)?;
     let mut of_namespace = Vec::new();
+    let mut of_nri = Vec::new();
     for addition in additions {
         match addition {
             Addition::OwnSeccompProfile => {
@@ -50,6 +53,13 @@ pub(super) fn kustomization(
                 of_namespace.push(replace(level, &"privileged".into()));
             }
             Addition::Annotation => components.push(shipped(directory, "annotation")),
+            Addition::NriAttributes => {
+                components.push(shipped(directory, "nri"));
+                components.push(shipped(directory, "nri/attributes"));
+                images.push(image("dra-guest-nri", NRI_IMAGE));
+                // There is no network of pods.
+                of_nri.push(add("/spec/template/spec/hostNetwork", &true.into()));
+            }
             Addition::RuntimesSeccompProfile => of_set.push(replace(
                 "/spec/template/spec/securityContext/seccompProfile",
                 &json!({"type": "RuntimeDefault"}),
@@ -64,6 +74,7 @@ pub(super) fn kustomization(
     let patches: Vec<Value> = [
         ("ClusterRole", "dra-guest-relay-drivers", &of_role[..]),
         ("DaemonSet", "dra-guest-relay", &of_set),
+        ("DaemonSet", "dra-guest-nri", &of_nri),
         ("Namespace", "dra-guest", &of_namespace),
     ]
     .into_iter()
@@ -77,9 +88,15 @@ pub(super) fn kustomization(
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
         "resources": [shipped(directory, "")],
         "components": components,
-        "images": [{"name": "dra-guest-relay", "newName": name, "newTag": tag}],
+        "images": images,
         "patches": patches,
     }))
+}
+
+/// The image of the test in the place of the one in a manifest.
+fn image(name: &str, image: &str) -> Value {
+    let (place, tag) = image.rsplit_once(':').unwrap_or((image, ""));
+    json!({"name": name, "newName": place, "newTag": tag})
 }
 
 /// The path of a part of `deploy/` from a directory: kustomize takes no absolute one.

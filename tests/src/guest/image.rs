@@ -93,6 +93,7 @@ impl BaseImage {
         Ok(BakedImage {
             base: self.clone(),
             image,
+            kernel_options: String::new(),
             _directory: scratch,
         })
     }
@@ -106,6 +107,8 @@ pub struct BakedImage {
     pub base: BaseImage,
     /// The root disk, an ext4 file system.
     pub image: PathBuf,
+    /// What the kernel is told beside the usual.
+    pub kernel_options: String,
     _directory: TempDir,
 }
 

@@ -47,6 +47,8 @@ pub struct ManagedOptions<'a> {
     pub devices: Value,
     /// Further hardware, as arguments of QEMU.
     pub hardware: &'a str,
+    /// What the kernel is told beside the usual.
+    pub kernel_options: &'a str,
 }
 
 /// A guest that has booted.
@@ -69,7 +71,7 @@ impl Managed {
     pub fn boot(options: &ManagedOptions<'_>) -> Result<Self> {
         let walk = Walk::new(options.name)?;
         let agent = static_program("dra-guest-agent")?;
-        let image = BaseImage::get()?.bake_with(&agent, Some(options.policy), |tree| {
+        let mut image = BaseImage::get()?.bake_with(&agent, Some(options.policy), |tree| {
             for manager in options.managers {
                 wake(tree, *manager)?;
             }
@@ -84,6 +86,7 @@ impl Managed {
             // A boot is over when the network is online, or systemd has given up waiting.
             link(tree, "multi-user.target.wants", "network-online.target")
         })?;
+        options.kernel_options.clone_into(&mut image.kernel_options);
         let files = tempfile::tempdir_in("/tmp")?;
         let path = |name: &str| files.path().join(name);
         let document = json!({

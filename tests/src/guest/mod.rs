@@ -3,17 +3,21 @@
 
 mod console;
 mod image;
+mod interrupts;
 mod left;
 mod machine;
 mod managed;
 mod monitor;
 mod moved;
 mod topology;
+mod witness;
 
 pub use console::GuestOutput;
 pub use image::{BakedImage, BaseImage};
+pub use interrupts::{affinities, function_of, served};
 pub use left::{LEFT_MAC, igb_and_left, left_hardware};
 pub use machine::{Guest, GuestOptions};
 pub use managed::{Addition, Managed, ManagedOptions, Manager, wake};
 pub use moved::MovableOptions;
 pub use topology::{FOREIGN_MAC, GUEST_CID, NIC_NODE, NIC_PCI_ADDRESS, SHARE_TAG};
+pub use witness::{WITNESS, Witness, quoted};

@@ -62,7 +62,11 @@ pub(super) fn arguments(
     }
     line.option("-kernel", image.base.kernel());
     line.option("-initrd", image.base.initramfs());
-    line.option("-append", "root=/dev/vda console=ttyS0 loglevel=4");
+    let options = &image.kernel_options;
+    line.option(
+        "-append",
+        format!("root=/dev/vda console=ttyS0 loglevel=4 {options}"),
+    );
     line.option("-serial", prefixed("file:", serial));
 
     line.option(

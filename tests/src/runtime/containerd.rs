@@ -69,6 +69,12 @@ pub struct ContainerdRun {
     pub read_only: bool,
     /// The user that the container's process is.
     pub user: i64,
+    /// Annotations of the pod.
+    pub annotations: Value,
+    /// More of containerd's configuration.
+    pub configuration: String,
+    /// An NRI plugin that is connected before the pod is made: its command.
+    pub plugin: Vec<OsString>,
 }
 
 impl ContainerdRun {
@@ -86,6 +92,9 @@ impl ContainerdRun {
             command: vec!["/bin/true".to_owned()],
             read_only: false,
             user: 0,
+            annotations: json!({}),
+            configuration: String::new(),
+            plugin: Vec::new(),
         }
     }
 
@@ -128,7 +137,14 @@ impl ContainerdRun {
             None => image::write(&archive)?,
         }
         self.write_configuration(data)?;
-        fs::write(data.join("pod.json"), pod(data, cgroup).to_string())?;
+        if !self.plugin.is_empty() {
+            // The shell's words.
+            fs::write(
+                data.join("plugin"),
+                self.plugin.join(" ".as_ref()).as_encoded_bytes(),
+            )?;
+        }
+        fs::write(data.join("pod.json"), self.pod(data, cgroup).to_string())?;
         Ok(())
     }
 
@@ -187,6 +203,7 @@ impl ContainerdRun {
             );
             handler(Handler::Youki.name(), &options);
         }
+        text.push_str(&self.configuration);
         fs::write(data.join("containerd.toml"), text)?;
         let output = crate::command::stdout_of(
             std::process::Command::new(tool("ctr")?).args(["oci", "spec"]),
@@ -263,18 +280,19 @@ impl ContainerdRun {
         arguments.extend(self.command.iter().map(OsString::from));
         arguments
     }
-}
 
-/// The pod, as the CRI has it.
-fn pod(data: &Path, cgroup: &Cgroup) -> Value {
-    json!({
-        "metadata": {"namespace": "default", "name": "virt-launcher-vm-x7k",
-                     "uid": "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52"},
-        "log_directory": data,
-        "linux": {
-            "cgroup_parent": cgroup.path(),
-            // That of the node, and a PID namespace for each container.
-            "security_context": {"namespace_options": {"network": 2, "pid": 1}},
-        },
-    })
+    /// The pod, as the CRI has it.
+    fn pod(&self, data: &Path, cgroup: &Cgroup) -> Value {
+        json!({
+            "metadata": {"namespace": "default", "name": "virt-launcher-vm-x7k",
+                         "uid": "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52"},
+            "annotations": self.annotations,
+            "log_directory": data,
+            "linux": {
+                "cgroup_parent": cgroup.path(),
+                // That of the node, and a PID namespace for each container.
+                "security_context": {"namespace_options": {"network": 2, "pid": 1}},
+            },
+        })
+    }
 }

@@ -46,6 +46,7 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
         })
     };
     Managed::boot(&ManagedOptions {
+        kernel_options: "",
         name: "guest_networkd",
         managers: &[Manager::Networkd, Manager::CloudInit],
         policy: POLICY,

@@ -8,7 +8,10 @@
     missing_docs
 )]
 
+mod hot_plug;
+mod interrupts;
 mod pinning;
+mod queues;
 mod topology;
 mod units;
 mod workloads;
@@ -39,6 +42,7 @@ pub const EMPTY_NETDEV: &str = "late";
 /// drop-in and takes it away again.
 static GUEST: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        kernel_options: "",
         name: "guest_numa",
         managers: &[],
         additions: &[],
@@ -86,17 +90,17 @@ fn main() -> ExitCode {
                 "the_guest_has_what_the_checks_are_about",
                 topology::is_there,
             ),
-            ("interrupts_are_served_near", pinning::are_served_near),
+            ("interrupts_are_served_near", interrupts::are_served_near),
             // irqbalance#271, irqbalance#313, irqbalance#336 (case 101).
-            ("managed_interrupts_are_left", pinning::managed_are_left),
+            ("managed_interrupts_are_left", interrupts::managed_are_left),
             // irqbalance(1) (case 105).
-            ("irqbalance_leaves_them_alone", pinning::irqbalance),
-            ("what_others_move_comes_back", pinning::contested),
-            ("cpus_come_and_go", pinning::cpus_come_and_go),
-            ("a_device_is_plugged_in", pinning::plugged_in),
-            ("queues_are_those_of_the_node", pinning::queues),
-            ("what_is_pinned_no_more", pinning::no_more),
-            ("revert_puts_masks_back", pinning::revert),
+            ("irqbalance_leaves_them_alone", interrupts::irqbalance),
+            ("what_others_move_comes_back", interrupts::contested),
+            ("cpus_come_and_go", hot_plug::cpus_come_and_go),
+            ("a_device_is_plugged_in", hot_plug::plugged_in),
+            ("queues_are_those_of_the_node", queues::queues),
+            ("what_is_pinned_no_more", queues::no_more),
+            ("revert_puts_masks_back", interrupts::revert),
             (
                 "exec_runs_near_the_device",
                 workloads::exec_runs_near_the_device,
@@ -111,6 +115,10 @@ fn main() -> ExitCode {
                 workloads::cpus_that_went_or_are_isolated_are_not_taken,
             ),
             ("env_binds_a_container", workloads::env_binds_a_container),
+            (
+                "a_container_may_have_no_memory_policy",
+                workloads::a_container_may_have_no_memory_policy,
+            ),
             // systemd#13248, systemd#14749 (case 106).
             ("pinned_units_run_near_the_device", units::run_near),
             (

@@ -1,63 +1,8 @@
 //! Workloads near the NIC on node 1: commands, units, slices and containers, with the kernel's word for
 //! where they run and where their memory is.
 
-use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::guest::{Guest, Managed};
-
-/// A shell that holds eight million bytes, and the kernel's word for where it runs and they are.
-const WITNESS: &str = "x=$(head -c 8000000 /dev/zero | tr '\\0' a); \
-                       grep -h _allowed_list /proc/self/status; cat /proc/$$/numa_maps; : $x";
-
-/// What the kernel says of a process.
-#[derive(Debug)]
-struct Witness {
-    cpus: String,
-    nodes: String,
-    /// The memory policies of its mappings.
-    policies: Vec<String>,
-    /// Its anonymous pages, on each node.
-    pages: [u64; 2],
-}
-
-impl Witness {
-    fn parse(text: &str) -> Result<Self> {
-        let value = |key: &str| {
-            let mut lines = text.lines();
-            let value = lines.find_map(|line| line.strip_prefix(key));
-            Ok::<_, anyhow::Error>(value.with_context(|| text.to_owned())?.trim().to_owned())
-        };
-        let mut witness = Self {
-            cpus: value("Cpus_allowed_list:")?,
-            nodes: value("Mems_allowed_list:")?,
-            policies: Vec::new(),
-            pages: [0; 2],
-        };
-        for line in text.lines().filter(|line| line.contains(" anon=")) {
-            let mut words = line.split(' ').skip(1);
-            let policy = words.next().context("a policy")?.to_owned();
-            if !witness.policies.contains(&policy) {
-                witness.policies.push(policy);
-            }
-            for word in words {
-                for (node, pages) in ["N0=", "N1="].iter().zip(&mut witness.pages) {
-                    if let Some(count) = word.strip_prefix(node) {
-                        *pages += count.parse::<u64>()?;
-                    }
-                }
-            }
-        }
-        ensure!(witness.pages != [0; 2], "no page: {text}");
-        Ok(witness)
-    }
-
-    fn of(guest: &mut Guest, before: &str) -> Result<Self> {
-        Self::parse(&guest.stdout_of(&format!("{before} sh -c '{}'", quoted(WITNESS)))?)
-    }
-}
-
-fn quoted(text: &str) -> String {
-    text.replace('\'', "'\\''")
-}
+use anyhow::{Result, bail, ensure};
+use dra_guest_tests::guest::{Guest, Managed, WITNESS, Witness, quoted};
 
 /// Runs `command` in a cpuset of its own, as a container's runtime makes one.
 fn in_cpuset(
@@ -248,5 +193,43 @@ pub(crate) fn env_binds_a_container(managed: &mut Managed) -> Result<()> {
         near.cpus == "2-3" && near.nodes == "1" && near.pages[0] == 0,
         "{near:?}"
     );
+    Ok(())
+}
+
+/// As the profiles of containerd and Docker have it: `set_mempolicy` is for who has `CAP_SYS_NICE`.
+pub(crate) fn a_container_may_have_no_memory_policy(managed: &mut Managed) -> Result<()> {
+    const PROFILE: &str = r#"{"defaultAction":"SCMP_ACT_ALLOW","syscalls":[{"names":["set_mempolicy"],"action":"SCMP_ACT_ERRNO","errnoRet":1}]}"#;
+    const EXECS: &str = "for options in --memory=bind --strict --memory=preferred --memory=none; do \
+                         dra-guest-agent exec --device nic/vf $options -- \
+                         grep Cpus_allowed_list: /proc/self/status 2>&1; echo exit code $?; done";
+    let said = managed.guest.stdout_of(&format!(
+        "echo '{PROFILE}' >/run/profile.json; \
+         podman run --rm --network=none --security-opt=seccomp=/run/profile.json \
+         --volume=/run/dra-guest:/run/dra-guest:ro --rootfs /:O sh -c '{EXECS}'"
+    ))?;
+    let parts: Vec<&str> = said.split_inclusive("exit code ").collect();
+    let [bind, strict, preferred, none, last] = parts[..] else {
+        bail!("{said}");
+    };
+    let (refused, ran) = ("takes it away", "Cpus_allowed_list:\t2-3\n");
+    ensure!(
+        bind.contains(refused)
+            && bind.contains("--memory none does without")
+            && !bind.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        strict.starts_with("1\n") && strict.contains(refused) && !strict.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        preferred.starts_with("1\n") && preferred.contains(refused) && preferred.contains(ran),
+        "{said}"
+    );
+    ensure!(
+        none.starts_with("0\n") && !none.contains(refused) && none.contains(ran),
+        "{said}"
+    );
+    ensure!(last == "0\n", "{said}");
     Ok(())
 }

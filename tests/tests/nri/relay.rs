@@ -1,15 +1,17 @@
 //! A driver that writes no metadata: what is known of its devices comes from the relay.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{NODE, User};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::wait;
+use dra_guest_tests::way::{NIC_MAC, NIC_NAME};
 use dra_guest_tests::way_on_node::{Asker, DEVICE};
 use serde_json::{Value, json};
 
 use crate::{LIMIT, Stage};
 
-const SOCKET: &str = "/run/dra-guest/relay/attributes.sock";
+/// Where the relay listens for the plugin.
+pub(crate) const SOCKET: &str = "/run/dra-guest/relay/attributes.sock";
 
 pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
     stage.end()?;
@@ -30,11 +32,13 @@ pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
         control.logs(),
     )?;
     // The plugin makes the socket's directory, and the relay waits for it.
-    stage.bed.start_plugin(&[
-        &format!("--attributes-socket={SOCKET}"),
+    let socket = format!("--attributes-socket={SOCKET}");
+    let options = [
+        socket.as_str(),
         "--attributes-user=0",
         "--attributes-timeout=1500ms",
-    ])?;
+    ];
+    stage.bed.start_plugin(&options)?;
     let log = stage.bed.cluster.control().logs().join("relay.log");
     wait::until("the relay listens", LIMIT, || {
         relay.check()?;
@@ -49,10 +53,8 @@ pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
     stage.next("without-metadata", &json!({}))?;
     let document = stage.document_with(DEVICE)?;
     let device = &document["devices"][0];
-    assert_eq!(
-        device["host"],
-        json!({"pciAddress": "0000:3b:02.1", "pcieRoot": "pci0000:3a", "numaNode": 1})
-    );
+    assert_eq!(device["host"], host());
+    assert_eq!(device.get("network"), None);
     assert_eq!(device["claim"]["generation"], Value::Null);
     ensure!(
         stage.bed.plugin_log()?.contains("metadata files: 0"),
@@ -60,6 +62,7 @@ pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
         stage.bed.plugin_log()?
     );
     assert_eq!(stage.pod()?.hooks(&stage.bed)?, 1);
+    network_data_arrives(stage, &options)?;
     // Without the relay a pod starts all the same; nothing is known of its device.
     drop(relay);
     stage.next("without-relay", &json!({}))?;
@@ -72,4 +75,44 @@ pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
         std::fs::read_to_string(log)?
     );
     stage.end()
+}
+
+/// What the driver's slice says of its device.
+pub(crate) fn host() -> Value {
+    json!({"pciAddress": "0000:3b:02.1", "pcieRoot": "pci0000:3a", "numaNode": 1})
+}
+
+/// A driver that writes the claim's status alone, when the VM runs (`status.devices[].networkData`, KEP-4817).
+fn network_data_arrives(stage: &mut Stage, options: &[&str]) -> Result<()> {
+    let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let list = stage.bed.get(claims)?;
+    let claim = list["items"][0]["metadata"]["name"]
+        .as_str()
+        .context("the pod's claim")?;
+    let of = &list["items"][0]["status"]["allocation"]["devices"]["results"][0];
+    let status = json!({"status": {"devices": [{
+        "driver": of["driver"], "pool": of["pool"], "device": of["device"],
+        "networkData": {
+            "interfaceName": NIC_NAME, "hardwareAddress": NIC_MAC, "ips": ["198.51.100.7/24"],
+        },
+    }]}});
+    stage
+        .bed
+        .cluster
+        .admin()
+        .patch(
+            &format!("{claims}/{claim}/status"),
+            "application/merge-patch+json",
+            &status,
+        )?
+        .object()?;
+    // It would ask within a minute; one that starts asks at once.
+    stage.bed.start_plugin(options)?;
+    let document = stage.document_with("198.51.100.7/24")?;
+    assert_eq!(
+        document["devices"][0]["network"],
+        json!({"interfaceName": NIC_NAME, "macAddress": NIC_MAC, "ipAddresses": ["198.51.100.7/24"]})
+    );
+    assert_eq!(document["devices"][0]["host"], host());
+    Ok(())
 }

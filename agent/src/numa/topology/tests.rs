@@ -69,6 +69,26 @@ fn a_node_may_have_no_memory_or_no_cpus() {
 }
 
 #[test]
+fn siblings_may_be_numbered_apart_and_nodes_be_offline() {
+    let sys = sysfs(&[
+        // Threads of one core have numbers half of all apart, and node 1 may come.
+        ("cpu/online", "0-2,4-7\n"),
+        ("cpu/offline", "3\n"),
+        ("node/possible", "0-4\n"),
+        ("node/online", "0,4\n"),
+        ("node/has_memory", "0,4\n"),
+        ("node/node0/cpulist", "0-1,4-5\n"),
+        ("node/node1/cpulist", "\n"),
+        ("node/node4/cpulist", "2,6-7\n"),
+    ]);
+    let topology = Topology::read(sys.path());
+    assert_eq!(topology.online_nodes().to_string(), "0,4");
+    assert_eq!(topology.cpus_of(&"4".parse().unwrap()), cpus("2,6-7"));
+    assert_eq!(topology.cpus_of(&"1-3".parse().unwrap()), cpus(""));
+    assert_eq!(topology.nodes_of(&cpus("5-6")).to_string(), "0,4");
+}
+
+#[test]
 fn one_node_has_no_distance() {
     let sys = sysfs(&[
         ("cpu/online", "0-1\n"),

@@ -1,6 +1,7 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
 //! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
-//! `bench exec` what exec costs, `bench containerd` what the hook adds to a container's start.
+//! `bench exec` what exec costs, `bench near` the same and what is near in a guest with two nodes, `bench containerd`
+//! what the hook adds to a container's start.
 
 mod agent;
 mod hook;
@@ -12,7 +13,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, ExecBench, HookBench, ManyNics, ManyNicsFigures, RelayBench,
-    measure_container_start, measure_hook_load, measure_in_guest, measure_nri,
+    measure_container_start, measure_hook_load, measure_in_guest, measure_near, measure_nri,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds};
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Some(part) if part == "relay" => bench_relay(),
         Some(part) if part == "containerd" => bench_containerd(),
         Some(part) if part == "exec" => bench_exec(),
+        Some(part) if part == "near" => bench_near(),
         Some(part) if part == "nri" => bench_nri(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
@@ -76,6 +78,7 @@ fn bench(directory: &Path) -> Result<bool> {
     let exec = ExecBench::new(directory)?.measure()?;
     let (few, many) = few_and_many(directory)?;
     let guest = measure_in_guest()?;
+    let near = measure_near()?;
 
     println!("Static release programs\n{sizes}");
     println!(
@@ -86,6 +89,7 @@ fn bench(directory: &Path) -> Result<bool> {
         "A static true (C, musl) on the CPUs and memory of one node, median wall time\n{}",
         exec.table()
     );
+    println!("{near}");
     println!(
         "System calls of the agent\n{}",
         agent::call_table(&agent, &few)
@@ -129,6 +133,11 @@ fn bench_exec() -> Result<bool> {
     let directory = tempfile::tempdir()?;
     let figures = ExecBench::new(directory.path())?.measure()?;
     println!("{}", figures.table());
+    Ok(true)
+}
+
+fn bench_near() -> Result<bool> {
+    println!("{}", measure_near()?);
     Ok(true)
 }
 
