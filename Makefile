@@ -59,10 +59,11 @@ test: ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
 	@cargo run --quiet --locked --package dra-guest-tests --bin suites
 	@cargo test --quiet --locked --workspace --doc
 
-test-aarch64: ## Run the aarch64 programs, a guest on an emulated aarch64 machine, and look at the packages (slow; root)
+test-aarch64: ## Run the aarch64 programs, look at their packages, and boot emulated aarch64 machines (slow; root)
 	@tests/setup/setup.sh guest packages
 	@tests/setup/packages.sh qemu-system-arm qemu-user-static kmod
 	@cargo run --quiet --locked --package dra-guest-tests --bin guest-aarch64
+	@cargo run --quiet --locked --package dra-guest-tests --bin hook-aarch64
 
 test-vm-images: ## Build images by the recipes of mkosi, dracut and initramfs-tools, and boot them (slow; root)
 	@tests/setup/setup.sh guest packages
@@ -80,7 +81,7 @@ advisories: ## Check dependencies for known vulnerabilities (fetches RustSec's d
 	"$$(tests/setup/tools.sh path cargo-deny)" --log-level warn check advisories
 
 bench: ## Measure against peers: nvidia-cdi-hook, an NRI plugin in Go, a script, netlink alone, networkd, … (root, Go)
-	@tests/setup/setup.sh guest bench cluster
+	@tests/setup/setup.sh guest bench cluster runtimes
 	@cargo run --quiet --locked --package dra-guest-tests --bin bench
 
 kubevirt-schema: ## Write KubeVirt's types anew, of the version in tests/kubevirt/go.mod (Go)

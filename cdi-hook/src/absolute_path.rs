@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An absolute path in UTF-8 without control characters.
+/// An absolute path in UTF-8 without control characters, dots and slashes too many: one spelling for one path.
 ///
 /// The working directory of a hook differs by runtime (runc: the root file system, crun: the
 /// bundle, youki: the sandbox's bundle), so that a relative path means nothing.
@@ -21,6 +21,9 @@ pub enum AbsolutePathError {
     /// It has a control character.
     #[error("the path has a control character")]
     Control,
+    /// It has a part that is no name.
+    #[error("the path has a part . or ..: write it without")]
+    Dots,
 }
 
 impl AbsolutePath {
@@ -51,7 +54,18 @@ impl FromStr for AbsolutePath {
         if text.chars().any(char::is_control) {
             return Err(AbsolutePathError::Control);
         }
-        Ok(Self(text.to_owned()))
+        let mut path = String::with_capacity(text.len());
+        for name in text.split('/').filter(|name| !name.is_empty()) {
+            if matches!(name, "." | "..") {
+                return Err(AbsolutePathError::Dots);
+            }
+            path.push('/');
+            path.push_str(name);
+        }
+        if path.is_empty() {
+            path.push('/');
+        }
+        Ok(Self(path))
     }
 }
 
@@ -69,6 +83,17 @@ mod tests {
     fn only_plain_absolute_paths_are_taken() {
         let path: AbsolutePath = "/var/run/x".parse().unwrap();
         assert_eq!(path.as_str(), "/var/run/x");
+        for (text, path) in [
+            ("//a///b/", "/a/b"),
+            ("/", "/"),
+            ("///", "/"),
+            ("/..a", "/..a"),
+        ] {
+            assert_eq!(text.parse::<AbsolutePath>().unwrap().as_str(), path);
+        }
+        for text in ["/a/../b", "/..", "/a/."] {
+            assert_eq!(text.parse::<AbsolutePath>(), Err(AbsolutePathError::Dots));
+        }
         for text in ["", "var/run", "./x", "../x"] {
             assert_eq!(
                 text.parse::<AbsolutePath>(),

@@ -121,16 +121,27 @@ impl NodeRoot {
     }
 
     /// The directories on the way to this one, itself included, that are not there: parents first.
+    ///
+    /// # Errors
+    /// `EEXIST` for a link that leads to nothing: no directory can be made in its place.
     pub(crate) fn missing(&self, path: &AbsolutePath) -> Result<Vec<String>, Errno> {
         let mut missing = Vec::new();
         let mut here = String::new();
         for name in path.as_str().split('/').filter(|name| !name.is_empty()) {
             here = format!("{here}/{name}");
             if self.directory(&here)?.is_none() {
+                // Below one that is missing there is nothing to look for.
+                if missing.is_empty() && self.is_link(&here) {
+                    return Err(Errno::EXIST);
+                }
                 missing.push(here.clone());
             }
         }
         Ok(missing)
+    }
+
+    fn is_link(&self, path: &str) -> bool {
+        self.open_at(path, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
     }
 
     /// Makes a directory with mode 0755; whether it was not there.

@@ -11,6 +11,12 @@
 
 #[path = "fence/attempts.rs"]
 mod attempts;
+#[path = "fence/files.rs"]
+mod files;
+#[path = "fence/node.rs"]
+mod node;
+#[path = "fence/processes.rs"]
+mod processes;
 #[path = "fence/raw.rs"]
 mod raw;
 
@@ -20,7 +26,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use attempts::{ATTEMPTS, Attempt, Expected};
+use attempts::{Attempt, Expected};
 use dra_cdi_hook::fence;
 use libtest_mimic::{Arguments, Trial};
 
@@ -30,15 +36,13 @@ const PLACE: &str = "FENCE_PLACE";
 
 fn main() -> ExitCode {
     if let Ok(name) = std::env::var(ATTEMPT) {
-        let attempt = ATTEMPTS
-            .iter()
+        let attempt = attempts::all()
             .find(|attempt| attempt.name == name)
             .unwrap();
         return inside(attempt);
     }
-    let trials = ATTEMPTS
-        .iter()
-        .map(|attempt| Trial::test(attempt.name, || outside(attempt).map_err(Into::into)))
+    let trials = attempts::all()
+        .map(|attempt| Trial::test(attempt.name, move || outside(attempt).map_err(Into::into)))
         .collect();
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     println!(

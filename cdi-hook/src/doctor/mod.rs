@@ -56,6 +56,12 @@ fn examine(root: &NodeRoot, kubelet: &AbsolutePath) -> Report {
     for (path, read_by) in directories(&found, |found| &found.cdi_directories) {
         cdi_directories.push(specs::directory(root, path, read_by, &mut askers));
     }
+    if found.is_empty() {
+        // As in an image that is being built: where each of them would look.
+        for path in runtimes::CDI_DIRECTORIES {
+            cdi_directories.push(specs::directory(root, path, Vec::new(), &mut askers));
+        }
+    }
     for (path, _) in directories(&found, |found| &found.hooks_directories) {
         specs::hooks_directory(root, path, &mut askers);
     }

@@ -28,7 +28,7 @@ const CONTAINERD_FILES: [&str; 4] = [
 ];
 
 /// Where every engine looks for specs unless told otherwise.
-const CDI_DIRECTORIES: [&str; 2] = ["/etc/cdi", "/var/run/cdi"];
+pub(super) const CDI_DIRECTORIES: [&str; 2] = ["/etc/cdi", "/var/run/cdi"];
 /// Where CRI-O and podman look for `hooks.d` entries unless told otherwise.
 const HOOKS_DIRECTORIES: [&str; 2] = [
     "/usr/share/containers/oci/hooks.d",

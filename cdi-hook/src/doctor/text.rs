@@ -63,7 +63,10 @@ impl Text {
 
     fn directory(&mut self, directory: &CdiDirectory) {
         let exists = if directory.exists { "" } else { ", not there" };
-        let read_by = directory.read_by.join(", ");
+        let read_by = match directory.read_by.as_slice() {
+            [] => "no engine".to_owned(),
+            read_by => read_by.join(", "),
+        };
         let what = format!("{}, read by {read_by}{exists}", directory.path);
         self.line("CDI directory", &what);
         for spec in &directory.specs {

@@ -17,7 +17,7 @@ pub(crate) enum Error {
     #[error("this program cannot be read, to be copied: {0}")]
     Program(#[source] std::io::Error),
     /// A directory cannot be made or opened.
-    #[error("the directory {path} cannot be made or opened: {source}{}", advice(*source, option))]
+    #[error("the directory {path} cannot be made or opened: {source}{}", of_directory(*source, option))]
     Directory {
         /// Its path.
         path: String,
@@ -71,6 +71,14 @@ pub(crate) enum Error {
         /// Why.
         source: serde_json::Error,
     },
+}
+
+/// The same for a directory that is to be made.
+fn of_directory(error: Errno, option: &str) -> String {
+    if error == Errno::EXIST {
+        return "; this is a symbolic link that leads to nothing: make what it leads to".to_owned();
+    }
+    advice(error, option)
 }
 
 /// What to do about an answer of the kernel.

@@ -109,7 +109,7 @@ fn remove_own_directory(root: &NodeRoot, layout: &Layout, how: How) -> Result<()
     remove_directory(root, record.directory.as_str(), how)
 }
 
-/// Removes a directory that install made; one that others use by now stays.
+/// Removes a directory that install made; one that others use by now stays, and so does a link in its place.
 fn remove_directory(root: &NodeRoot, path: &str, how: How) -> Result<(), Error> {
     if how.dry_run {
         return Ok(());
@@ -118,7 +118,7 @@ fn remove_directory(root: &NodeRoot, path: &str, how: How) -> Result<(), Error> 
         Ok(true) => how.tell("removed", "", &root.shown(path)),
         Ok(false)
         | Err(Error::File {
-            source: Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY,
+            source: Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY | Errno::NOTDIR,
             ..
         }) => {}
         Err(error) => return Err(error),

@@ -2,6 +2,7 @@
 
 mod agent;
 mod bare_applies;
+mod container_start;
 mod exec;
 mod floor;
 mod guest;
@@ -17,6 +18,7 @@ mod system_calls;
 mod timing;
 
 pub use agent::{AgentBench, AgentFigures};
+pub use container_start::{ContainerStartFigures, measure_container_start};
 pub use exec::{ExecBench, ExecFigures};
 pub use guest::{GuestFigures, measure_in_guest};
 pub use hook::{HookBench, HookFigures};

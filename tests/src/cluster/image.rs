@@ -20,16 +20,20 @@ const COMMAND: &str = "trap 'exit 0' TERM; sleep 2147483647 & wait";
 
 /// Writes the archive of an OCI image layout.
 pub(crate) fn write(archive: &Path) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let root = directory.path().join("root");
+    busybox_root(&root)?;
+    write_of(&root, archive)
+}
+
+/// The same, of another root file system.
+pub(crate) fn write_of(root: &Path, archive: &Path) -> Result<()> {
     let directory = tempfile::Builder::new()
         .prefix("dra-guest-layout-")
         .tempdir()?;
-    let (root, layout) = (
-        directory.path().join("root"),
-        directory.path().join("layout"),
-    );
+    let layout = directory.path().join("layout");
     let blobs = layout.join("blobs/sha256");
     fs::create_dir_all(&blobs)?;
-    busybox_root(&root)?;
     let tar = directory.path().join("layer.tar");
     stdout_of(
         Command::new("tar")
@@ -37,7 +41,7 @@ pub(crate) fn write(archive: &Path) -> Result<()> {
             .arg("--file")
             .arg(&tar)
             .arg("--directory")
-            .arg(&root)
+            .arg(root)
             .arg("."),
     )?;
     let layer = add(

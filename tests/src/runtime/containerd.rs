@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::cgroup::Cgroup;
 use super::mount::BindMount;
-use super::private::{self, Cgroups, Outcome};
+use super::private::{self, Cgroups, Limit, Outcome};
 use crate::cache::tool;
 use crate::cluster::image;
 
@@ -51,6 +51,8 @@ pub struct ContainerdRun {
     pub client: Client,
     /// By which handler.
     pub handler: Handler,
+    /// The root file system that the image is made of; without it, a busybox.
+    pub rootfs: Option<PathBuf>,
     /// CDI specs that containerd finds, by file name.
     pub cdi_specs: Vec<(String, Vec<u8>)>,
     /// `hooks` of the base runtime spec.
@@ -81,6 +83,7 @@ impl ContainerdRun {
         Self {
             client,
             handler,
+            rootfs: None,
             cdi_specs: Vec::new(),
             base_hooks: json!({}),
             devices: Vec::new(),
@@ -103,40 +106,14 @@ impl ContainerdRun {
         let directory = tempfile::tempdir()?;
         let data = directory.path();
         let cgroup = Cgroup::new();
-        fs::create_dir(data.join("cdi"))?;
-        for (name, bytes) in &self.cdi_specs {
-            fs::write(data.join("cdi").join(name), bytes)?;
-        }
-        image::write(&data.join("image.tar"))?;
-        self.write_configuration(data)?;
-        if !self.plugin.is_empty() {
-            // The shell's words.
-            fs::write(
-                data.join("plugin"),
-                self.plugin.join(" ".as_ref()).as_encoded_bytes(),
-            )?;
-        }
-        let (pod, container) = self.objects(data, &cgroup);
-        fs::write(data.join("pod.json"), pod.to_string())?;
-        fs::write(data.join("container.json"), container.to_string())?;
-
-        let shim = tool("containerd-shim-runc-v2")?;
-        let shims = shim.parent().context("a tool without a directory")?;
-        let mut path = OsString::from("PATH=");
-        path.push(shims);
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut command: Vec<OsString> = vec!["env".into(), path, "bash".into(), "-c".into()];
-        command.extend([include_str!("containerd.sh").into(), "containerd".into()]);
-        command.push(data.into());
-        for name in ["containerd", "ctr", "crictl"] {
-            command.push(tool(name)?.into());
-        }
-        command.push(self.handler.name().into());
-        if self.client == Client::Ctr {
-            command.extend(self.ctr_arguments(&cgroup));
-        }
-        let mut outcome = private::run(&data.join("cdi"), Cgroups::Machine, command)?;
+        self.prepare(data, &cgroup)?;
+        fs::write(data.join("container.json"), self.container().to_string())?;
+        let arguments = match self.client {
+            Client::Cri => Vec::new(),
+            Client::Ctr => self.ctr_arguments(&cgroup),
+        };
+        let script = include_str!("one.sh");
+        let mut outcome = self.start(data, script, arguments, Limit::OneContainer)?;
         if !outcome.success() {
             let log = fs::read_to_string(data.join("containerd.log")).unwrap_or_default();
             let errors = log.lines().filter(|line| line.contains("level=error"));
@@ -146,6 +123,60 @@ impl ContainerdRun {
             }
         }
         Ok(outcome)
+    }
+
+    /// Writes what containerd, its pod and its image are made of.
+    pub(super) fn prepare(&self, data: &Path, cgroup: &Cgroup) -> Result<()> {
+        fs::create_dir(data.join("cdi"))?;
+        for (name, bytes) in &self.cdi_specs {
+            fs::write(data.join("cdi").join(name), bytes)?;
+        }
+        let archive = data.join("image.tar");
+        match &self.rootfs {
+            Some(root) => image::write_of(root, &archive)?,
+            None => image::write(&archive)?,
+        }
+        self.write_configuration(data)?;
+        if !self.plugin.is_empty() {
+            // The shell's words.
+            fs::write(
+                data.join("plugin"),
+                self.plugin.join(" ".as_ref()).as_encoded_bytes(),
+            )?;
+        }
+        fs::write(data.join("pod.json"), self.pod(data, cgroup).to_string())?;
+        Ok(())
+    }
+
+    /// Starts containerd and lets a script use it.
+    pub(super) fn start(
+        &self,
+        data: &Path,
+        script: &str,
+        arguments: impl IntoIterator<Item = OsString>,
+        limit: Limit,
+    ) -> Result<Outcome> {
+        let shim = tool("containerd-shim-runc-v2")?;
+        let shims = shim.parent().context("a tool without a directory")?;
+        let mut path = OsString::from("PATH=");
+        path.push(shims);
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command: Vec<OsString> = vec!["env".into(), path, "bash".into(), "-c".into()];
+        command.push(format!("{}{script}", include_str!("containerd.sh")).into());
+        command.extend(["containerd".into(), data.into()]);
+        for name in ["containerd", "ctr", "crictl"] {
+            command.push(tool(name)?.into());
+        }
+        command.push(self.handler.name().into());
+        command.extend(arguments);
+        let specs = data.join("cdi");
+        Ok(private::run_within(
+            limit,
+            &specs,
+            Cgroups::Machine,
+            command,
+        )?)
     }
 
     fn write_configuration(&self, data: &Path) -> Result<()> {
@@ -185,19 +216,8 @@ impl ContainerdRun {
         Ok(())
     }
 
-    /// The pod and the container, as the CRI has them.
-    fn objects(&self, data: &Path, cgroup: &Cgroup) -> (Value, Value) {
-        let pod = json!({
-            "metadata": {"namespace": "default", "name": "virt-launcher-vm-x7k",
-                         "uid": "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52"},
-            "annotations": self.annotations,
-            "log_directory": data,
-            "linux": {
-                "cgroup_parent": cgroup.path(),
-                // That of the node, and a PID namespace for each container.
-                "security_context": {"namespace_options": {"network": 2, "pid": 1}},
-            },
-        });
+    /// The container, as the CRI has it.
+    pub(super) fn container(&self) -> Value {
         let devices: Vec<Value> = self
             .devices
             .iter()
@@ -216,7 +236,7 @@ impl ContainerdRun {
             .iter()
             .map(|(key, value)| json!({"key": key, "value": value}))
             .collect();
-        let container = json!({
+        json!({
             "metadata": {"name": "compute"},
             "image": {"image": image::IMAGE},
             "command": self.command,
@@ -229,8 +249,7 @@ impl ContainerdRun {
                 "run_as_user": {"value": self.user},
                 "namespace_options": {"network": 2, "pid": 1},
             }},
-        });
-        (pod, container)
+        })
     }
 
     fn ctr_arguments(&self, cgroup: &Cgroup) -> Vec<OsString> {
@@ -260,5 +279,20 @@ impl ContainerdRun {
         arguments.extend([image::IMAGE.into(), "test".into()]);
         arguments.extend(self.command.iter().map(OsString::from));
         arguments
+    }
+
+    /// The pod, as the CRI has it.
+    fn pod(&self, data: &Path, cgroup: &Cgroup) -> Value {
+        json!({
+            "metadata": {"namespace": "default", "name": "virt-launcher-vm-x7k",
+                         "uid": "5f0c9a34-5f0e-4d6a-8a3e-3f9c1e9d1b52"},
+            "annotations": self.annotations,
+            "log_directory": data,
+            "linux": {
+                "cgroup_parent": cgroup.path(),
+                // That of the node, and a PID namespace for each container.
+                "security_context": {"namespace_options": {"network": 2, "pid": 1}},
+            },
+        })
     }
 }

@@ -1,7 +1,6 @@
-# containerd as the first process of a namespace, and one container that is run to its end.
-# Arguments: DATA CONTAINERD CTR CRICTL HANDLER, then of ctr its own arguments; of crictl none.
-# DATA has containerd.toml, image.tar, cdi/, perhaps plugin, the command of one of NRI's, and for crictl pod.json and container.json. What the container
-# prints is on standard output, its exit code is that of this.
+# containerd as the first process of a namespace, and what `one.sh` or `series.sh` ask of it.
+# Arguments: DATA CONTAINERD CTR CRICTL HANDLER, then those of the script behind this one.
+# DATA has containerd.toml, image.tar, cdi/, perhaps plugin, the command of one of NRI's, and for crictl pod.json.
 set -eu
 data=$1 containerd=$2 ctr=$3 crictl=$4 handler=$5
 shift 5
@@ -24,16 +23,11 @@ if [ -e "$data/plugin" ]; then
         sleep 0.1
     done
 fi
-if [ $# -gt 0 ]; then
-    exec "$ctr" --namespace k8s.io run --rm --snapshotter native "$@"
-fi
 
 call() { "$crictl" --runtime-endpoint=unix:///run/containerd/containerd.sock --image-endpoint=unix:///run/containerd/containerd.sock --timeout=60s "$@"; }
-pod=$(call runp --runtime "$handler" "$data/pod.json")
-container=$(call create "$pod" "$data/container.json" "$data/pod.json")
-call start "$container" >/dev/null
-while [ "$(call inspect --output go-template --template '{{.status.state}}' "$container")" != CONTAINER_EXITED ]; do
-    sleep 0.05
-done
-call logs "$container"
-exit "$(call inspect --output go-template --template '{{.status.exitCode}}' "$container")"
+wait_for_exit() {
+    while [ "$(call inspect --output go-template --template '{{.status.state}}' "$1")" != CONTAINER_EXITED ]; do
+        sleep 0.05
+    done
+}
+exit_code() { call inspect --output go-template --template '{{.status.exitCode}}' "$1"; }

@@ -13,6 +13,7 @@ mod mount;
 pub mod oracle;
 mod podman;
 mod private;
+mod series;
 mod tree;
 
 pub use bundle::{Bundle, OciRuntime};
@@ -22,4 +23,5 @@ pub use image::busybox_root;
 pub use mount::BindMount;
 pub use podman::PodmanRun;
 pub use private::Outcome;
+pub use series::start_times;
 pub use tree::TreeState;

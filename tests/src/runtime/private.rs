@@ -5,8 +5,23 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Seconds until a run is killed: far more than any takes, and less than a stuck suite costs.
-const TIMEOUT_SECONDS: &str = "120";
+/// When a run is killed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Limit {
+    /// After far more time than one container takes, and less than a stuck suite costs.
+    OneContainer,
+    /// After so many seconds.
+    Seconds(u32),
+}
+
+impl Limit {
+    fn seconds(self) -> u32 {
+        match self {
+            Self::OneContainer => 120,
+            Self::Seconds(seconds) => seconds,
+        }
+    }
+}
 
 /// Prepares the namespaces and runs the rest of the arguments.
 ///
@@ -50,7 +65,7 @@ impl Outcome {
     }
 }
 
-/// Runs a program in mount and PID namespaces of its own, and waits for it.
+/// Runs a program in mount and PID namespaces of its own, and waits for it: that of one container.
 ///
 /// # Errors
 /// When the namespaces cannot be made, for want of root or of a program.
@@ -59,8 +74,22 @@ where
     I: IntoIterator<Item = S>,
     S: AsRef<OsStr>,
 {
+    run_within(Limit::OneContainer, cdi_specs, cgroups, command)
+}
+
+/// The same with a limit of its own.
+pub(crate) fn run_within<I, S>(
+    limit: Limit,
+    cdi_specs: &Path,
+    cgroups: Cgroups,
+    command: I,
+) -> io::Result<Outcome>
+where
+    I: IntoIterator<Item = S>,
+    S: AsRef<OsStr>,
+{
     let output = Command::new("timeout")
-        .args(["--signal=KILL", TIMEOUT_SECONDS])
+        .args(["--signal=KILL", &limit.seconds().to_string()])
         .args(["unshare", "--mount", "--propagation=private"])
         .args(["--pid", "--fork", "--kill-child", "--mount-proc"])
         .args(["sh", "-c", PREPARE, "sh"])

@@ -5,6 +5,7 @@ use libtest_mimic::Trial;
 
 use crate::count;
 use crate::scene::Scene;
+use crate::start::Engine;
 
 /// How it must end. In every case the canary stays as it was.
 #[derive(Debug, Clone, Copy)]
@@ -27,27 +28,40 @@ pub(crate) struct Case {
     pub(crate) expected: Expected,
 }
 
-const RUNTIMES: [OciRuntime; 2] = [OciRuntime::Runc, OciRuntime::Crun];
+/// What youki cannot bring about: it opens the sources of mounts as the container's root, and mounts no overlay.
+const NOT_BY_YOUKI: [&str; 2] = [
+    "36b_a_user_namespace_and_a_closed_kubelet_directory",
+    "58_an_overlay_with_the_document_whited_out",
+];
 
 impl Case {
-    /// The case as a test.
+    /// The case as a test, under the runtimes themselves.
     pub(crate) fn trial(&'static self, class: &str) -> Trial {
         Trial::test(format!("{class}::{}", self.name), || {
-            for runtime in RUNTIMES {
-                for policy in ["fail", "skip"] {
-                    self.run(runtime, policy);
+            for (runtime, policies) in [
+                (OciRuntime::Runc, ["fail", "skip"].as_slice()),
+                (OciRuntime::Crun, &["fail", "skip"]),
+                // What the policy decides is the same under all of them.
+                (OciRuntime::Youki, &["fail"]),
+            ] {
+                if runtime == OciRuntime::Youki && NOT_BY_YOUKI.contains(&self.name) {
+                    continue;
+                }
+                for policy in policies {
+                    self.run(Engine::Bundle(runtime), policy);
                 }
             }
             Ok(())
         })
     }
 
-    fn run(&self, runtime: OciRuntime, policy: &str) {
-        let what = format!("{} under {runtime:?}, {policy}", self.name);
+    /// Starts the container, and looks at what became of everything.
+    pub(crate) fn run(&self, engine: Engine, policy: &str) {
+        let what = format!("{} under {engine:?}, {policy}", self.name);
         let mut scene = Scene::new();
         (self.arrange)(&mut scene);
         let before = scene.canary();
-        let outcome = scene.start(runtime, policy);
+        let outcome = scene.start(engine, policy);
         count::container();
         count::compare(&before, &scene.canary(), &what);
         let log = scene.log();
@@ -90,8 +104,8 @@ fn assert_started(outcome: &Outcome, told: &str) {
 fn assert_refused(outcome: &Outcome, log: &str, text: &str, told: &str) {
     assert!(!outcome.success(), "{told}");
     assert_eq!(outcome.stdout, "", "{told}");
-    // runc and crun say it in words of their own.
-    let code = ["exit status 1", "exit code: 1"];
+    // runc, crun and youki say it in words of their own.
+    let code = ["exit status 1", "exit code: 1", "NonZeroExitCode(1)"];
     assert!(
         code.iter().any(|code| outcome.stderr.contains(code)),
         "{told}"

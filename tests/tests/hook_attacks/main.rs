@@ -3,13 +3,21 @@
 //!
 //! Numbers in names are those of the cases in `docs/security.md`. Everything runs in a mount namespace
 //! of this program's own.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 mod case;
 mod count;
 mod deputy;
 mod direct;
+mod engines;
 mod environment;
+mod fuse;
 mod input;
 mod killed;
 mod mounts;
@@ -17,6 +25,8 @@ mod privilege;
 mod races;
 mod resolution;
 mod scene;
+mod silent;
+mod start;
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
@@ -38,22 +48,26 @@ fn main() -> ExitCode {
         panic!("unshare (util-linux) cannot be started: {error}");
     }
     let mut trials = Vec::new();
-    for (class, cases) in [
+    let classes = [
         ("resolution", resolution::CASES),
         ("mounts", mounts::CASES),
         ("deputy", deputy::CASES),
         ("environment", environment::CASES),
         ("input", input::CASES),
         ("privilege", privilege::CASES),
-    ] {
+    ];
+    for (class, cases) in classes {
         trials.extend(cases.iter().map(|case| case.trial(class)));
     }
+    let cases: Vec<_> = classes.iter().flat_map(|(_, cases)| *cases).collect();
+    trials.extend(engines::trials(&cases));
     for (class, checks) in [
         ("races", races::CHECKS),
         ("environment", environment::CHECKS),
         ("input", input::CHECKS),
         ("mounts", mounts::CHECKS),
         ("killed", killed::CHECKS),
+        ("silent", silent::CHECKS),
     ] {
         trials.extend(checks.iter().map(|(name, check)| {
             let check = *check;

@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dra_guest_tests::programs::static_program;
-use dra_guest_tests::runtime::{BindMount, Bundle, OciRuntime, Outcome, TreeState, busybox_root};
+use dra_guest_tests::runtime::{BindMount, TreeState, busybox_root};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -153,52 +152,6 @@ impl Scene {
     pub(crate) fn document(&self) -> Option<String> {
         let vm = self.document.clone().unwrap_or_else(|| self.vm());
         fs::read_to_string(vm.join(FILE)).ok()
-    }
-
-    /// The hook of the CDI spec that the shipped binary prints, as an entry of OCI's configuration.
-    fn hook(&self, policy: &str) -> Value {
-        // Where the container's root, who may be nobody on the node, can reach it: a tree may be root's alone.
-        let hook = self.path("dra-cdi-hook");
-        // By another process: a descriptor for writing, inherited by a child of another thread, would make it busy.
-        let mut copy = Command::new("cp");
-        copy.arg(static_program("dra-cdi-hook").unwrap()).arg(&hook);
-        assert!(copy.status().unwrap().success(), "{copy:?}");
-        let output = Command::new(&hook)
-            .args(["spec", "--hook-path"])
-            .arg(hook)
-            .args(&self.options)
-            .args(["--on-error", policy])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let spec: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let mut hook = spec
-            .pointer("/devices/0/containerEdits/hooks/0")
-            .unwrap()
-            .clone();
-        let fields = hook.as_object_mut().unwrap();
-        assert_eq!(fields.remove("hookName"), Some(json!("createContainer")));
-        if !self.own_environment {
-            fields.remove("env").unwrap();
-        }
-        hook
-    }
-
-    /// Starts the container with the hook and waits for its end.
-    pub(crate) fn start(&self, runtime: OciRuntime, policy: &str) -> Outcome {
-        Bundle {
-            mounts: self.mounts.clone(),
-            other_mounts: self.other_mounts.clone(),
-            hooks: vec![self.hook(policy)],
-            annotations: self.annotations.clone(),
-            environment: self.environment.clone(),
-            command: ["/bin/sh", "-c", "echo started"].map(str::to_owned).into(),
-            read_only: self.read_only,
-            user_namespace: self.user_namespace,
-            ..Bundle::new(self.path("root"))
-        }
-        .run(runtime)
-        .unwrap()
     }
 }
 

@@ -1,0 +1,1 @@
+"$HOOK" install --root "$PWD"
