@@ -40,8 +40,11 @@ debian_changelog() {
 }
 
 tool() { tests/setup/tools.sh path "$1"; }
-mkdir -p "$out"
+mkdir -p "$out" "$build_directory"
 out=$(cd "$out" && pwd)
+# What goes into packages is laid out in one place: one run at a time.
+exec 9>"$build_directory/packages.lock"
+flock 9
 
 for target in "${targets[@]}"; do
     arch=${target%%-*}

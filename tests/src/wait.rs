@@ -6,6 +6,9 @@ use anyhow::{Result, bail};
 
 use crate::interrupt;
 
+/// How long a test waits for what it knows to come: much more than it takes, on a machine that does much else.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
 /// Asks `probe` every 20 ms until it has a value.
 ///
 /// # Errors

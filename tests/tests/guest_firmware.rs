@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::suite::{self, Shared};
@@ -36,19 +36,11 @@ static TOLD: Shared<Told> = Shared::new(|| {
         document("cred1")
     );
     fs::write(path("smbios"), credential)?;
-    let mut guest = Guest::start(&GuestOptions {
-        image: &image,
-        nic: NIC_MAC.parse()?,
-        share: None,
-        vsock: &path("vsock"),
+    let (guest, state) = Guest::boot(&GuestOptions {
         fw_cfg: Some(&path("fw_cfg")),
         smbios: Some(&path("smbios")),
-        hardware: "",
-        logs: &walk.logs,
+        ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
     })?;
-    let state = guest
-        .wait_until_up()
-        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
     Ok(Told {
         guest,
         state,

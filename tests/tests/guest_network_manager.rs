@@ -129,7 +129,7 @@ fn foe(booted: &mut Managed) -> Result<()> {
         "sh -c 'while sleep 0.2; do ip link set net1 mtu 1500; done' >/dev/null 2>&1 & \
          echo $! >/run/foe",
     )?;
-    let told = wait::until("the foe is told", Duration::from_secs(30), || {
+    let told = wait::until("the foe is told", wait::PATIENCE, || {
         let report = booted.device("igb")?;
         let message = report["message"].as_str().unwrap_or_default();
         Ok(message.contains("again and again").then_some(report))

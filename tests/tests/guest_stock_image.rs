@@ -62,19 +62,11 @@ static STOCK: Shared<Stock> = Shared::new(|| {
         "-drive if=none,id=packages,format=raw,readonly=on,file={} -device virtio-blk-pci,drive=packages,bus=pcie.0",
         disk.display()
     );
-    let mut guest = Guest::start(&GuestOptions {
-        image: &image,
-        nic: NIC_MAC.parse()?,
-        share: None,
-        vsock: &path("vsock"),
+    let (guest, state) = Guest::boot(&GuestOptions {
         fw_cfg: Some(&path("fw_cfg")),
-        smbios: None,
         hardware: &hardware,
-        logs: &walk.logs,
+        ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
     })?;
-    let state = guest
-        .wait_until_up()
-        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
     Ok(Stock {
         guest,
         state,

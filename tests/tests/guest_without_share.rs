@@ -9,9 +9,8 @@
 )]
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions, NIC_PCI_ADDRESS};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::suite::{self, Shared};
@@ -30,19 +29,12 @@ static LONELY: Shared<Lonely> = Shared::new(|| {
     let walk = Walk::new("guest_without_share")?;
     let image = BaseImage::get()?.bake(&static_program("dra-guest-agent")?, None)?;
     let vsock = tempfile::tempdir_in("/tmp")?;
-    let mut guest = Guest::start(&GuestOptions {
-        image: &image,
-        nic: NIC_MAC.parse()?,
-        share: None,
-        vsock: &vsock.path().join("vsock"),
-        fw_cfg: None,
-        smbios: None,
-        hardware: "",
-        logs: &walk.logs,
-    })?;
-    let state = guest
-        .wait_until_up()
-        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
+    let (guest, state) = Guest::boot(&GuestOptions::bare(
+        &image,
+        NIC_MAC.parse()?,
+        &vsock.path().join("vsock"),
+        &walk.logs,
+    ))?;
     Ok(Lonely {
         guest,
         state,
@@ -99,14 +91,10 @@ fn late_attributes(lonely: &mut Lonely) -> Result<()> {
         "mkdir -p /run/kubevirt && \
          echo '{{\"macAddress\": \"{NIC_MAC}\"}}' >/run/kubevirt/device-attributes.json"
     ))?;
-    wait::until(
-        "the agent takes the attributes",
-        Duration::from_secs(30),
-        || {
-            let check = lonely.guest.run("dra-guest-agent check")?;
-            Ok((check.code == 0).then_some(()))
-        },
-    )?;
+    wait::until("the agent takes the attributes", wait::PATIENCE, || {
+        let check = lonely.guest.run("dra-guest-agent check")?;
+        Ok((check.code == 0).then_some(()))
+    })?;
     let status = lonely.guest.stdout_of("cat /run/dra-guest/status.json")?;
     ensure!(status.contains(NIC_PCI_ADDRESS), "{status}");
     Ok(())

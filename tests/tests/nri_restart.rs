@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use dra_guest_tests::cache::tool;
 use dra_guest_tests::process::Process;
@@ -11,9 +10,6 @@ use dra_guest_tests::programs::{static_program, workspace};
 use dra_guest_tests::runtime::{Client, ContainerdRun, Handler};
 use dra_guest_tests::wait;
 use serde_json::json;
-
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(1);
 
 fn containerd(directory: &Path) -> Process {
     let configuration = directory.join("containerd.toml");
@@ -57,7 +53,7 @@ fn a_containerd_that_was_killed_is_connected_to_again() {
     };
     for times in 1..=3 {
         let mut runtime = containerd(directory.path());
-        wait::until("the plugin is connected", LIMIT, || {
+        wait::until("the plugin is connected", wait::PATIENCE, || {
             runtime.check()?;
             plugin.check()?;
             Ok((connections() == times).then_some(()))

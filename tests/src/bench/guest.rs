@@ -168,7 +168,7 @@ fn plug(booted: &mut Managed, port: &str, mac: &str, address: &str) -> Result<Du
             "netdev": format!("n{port}"), "mac": mac
         }}))?;
     let mut said = String::new();
-    let time = wait::until("the NIC has its address", Duration::from_secs(30), || {
+    let time = wait::until("the NIC has its address", wait::PATIENCE, || {
         said = booted.guest.stdout_of(&format!("cat {log}"))?;
         between(&said, address)
     });

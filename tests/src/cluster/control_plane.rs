@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
@@ -28,8 +27,6 @@ const TOKENS: &str = "tokens.csv";
 const KEY: &str = "service-accounts.pem";
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
-/// Much more than it takes, on a machine that does much else.
-const START: Duration = Duration::from_mins(2);
 
 /// A running API server and its etcd. They end when this is dropped, or with the thread that started
 /// them; their logs stay below `target/cluster/NAME` until the next run.
@@ -60,7 +57,7 @@ impl ControlPlane {
         let mut api_server = start_api_server(&program, &state, &store, port)?;
 
         let certificates = state.data(CERTIFICATES);
-        let admin = wait::until("the API server's certificate", START, || {
+        let admin = wait::until("the API server's certificate", wait::PATIENCE, || {
             api_server.check()?;
             // It may be seen while it is written.
             Ok(Client::new(port, &certificates, User::Admin.token()).ok())
@@ -216,7 +213,7 @@ fn start_api_server(
 }
 
 fn wait_until_ready(api_server: &mut Process, admin: &Client) -> Result<()> {
-    wait::until("the API server is ready", START, || {
+    wait::until("the API server is ready", wait::PATIENCE, || {
         api_server.check()?;
         let ready = admin
             .get("/readyz")

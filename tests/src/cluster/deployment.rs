@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -21,8 +20,6 @@ pub const DAEMON_SET: &str = "/apis/apps/v1/namespaces/dra-guest/daemonsets/dra-
 pub const RELAYS: &str = "/api/v1/namespaces/dra-guest/pods";
 /// The relay's user and group.
 const RELAY_ID: u32 = 65_532;
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(2);
 
 /// A cluster that `deploy/` can be installed in. What is installed goes with the cluster.
 #[derive(Debug)]
@@ -100,7 +97,7 @@ impl Deployment {
         )?;
         // With the profile that keeps it from listening it never gets ready.
         let gets_ready = !additions.contains(&Addition::RuntimesSeccompProfile);
-        wait::until("the relay of this deployment runs", LIMIT, || {
+        wait::until("the relay of this deployment runs", wait::PATIENCE, || {
             Ok(is_rolled_out(cluster, gets_ready)?.then_some(()))
         })
         .with_context(|| log(cluster).unwrap_or_default())?;

@@ -1,7 +1,5 @@
 //! KubeVirt's kind of VMs, as far as this project reads it: no more of KubeVirt is needed, nor there.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use serde_json::json;
 
@@ -15,7 +13,7 @@ pub const VMS: &str = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineins
 /// status `phase` and `VSOCKCID`.
 ///
 /// # Errors
-/// When the API server refuses it, or does not serve it in half a minute.
+/// When the API server refuses it, or does not serve it in [`wait::PATIENCE`].
 pub fn install_kubevirt(admin: &Client) -> Result<()> {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let status = json!({"type": "object", "properties": {
@@ -40,7 +38,7 @@ pub fn install_kubevirt(admin: &Client) -> Result<()> {
     });
     let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     admin.create(definitions, &definition)?.object()?;
-    wait::until("KubeVirt's kind is served", Duration::from_secs(30), || {
+    wait::until("KubeVirt's kind is served", wait::PATIENCE, || {
         Ok((admin.get(VMS)?.status == 200).then_some(()))
     })
 }

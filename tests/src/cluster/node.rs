@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -19,9 +18,6 @@ use crate::command::stdout_of;
 use crate::process::Process;
 use crate::runtime::Cgroup;
 use crate::wait;
-
-/// Much more than it takes, on a machine that does much else.
-const START: Duration = Duration::from_mins(2);
 
 /// A running node. Its containers are processes of its PID namespace: none outlives it.
 #[derive(Debug)]
@@ -47,7 +43,7 @@ impl Node {
             arguments(&data, control.logs(), &components.program("kubelet")?)?,
             control.logs(),
         )?;
-        wait::until("the node is ready", START, || {
+        wait::until("the node is ready", wait::PATIENCE, || {
             process.check()?;
             let answer = control.admin().get(&format!("/api/v1/nodes/{NODE}"))?;
             Ok(is_ready(&answer.body).then_some(()))

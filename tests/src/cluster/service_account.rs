@@ -1,7 +1,5 @@
 //! Service accounts, what they may do, and tokens of theirs as the kubelet gets them for pods.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
@@ -81,7 +79,7 @@ impl ServiceAccount {
             },
         });
         let what = format!("the rule {rule} of {}", self.name);
-        wait::until(&what, Duration::from_secs(30), || {
+        wait::until(&what, wait::PATIENCE, || {
             let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
             let answer = self.admin.create(path, &review)?.object()?;
             let allowed = answer.pointer("/status/allowed") == Some(&Value::Bool(true));

@@ -44,6 +44,22 @@ pub struct GuestOptions<'a> {
     pub logs: &'a Path,
 }
 
+impl<'a> GuestOptions<'a> {
+    /// A guest that is told nothing, with a NIC and sockets.
+    pub fn bare(image: &'a BakedImage, nic: MacAddress, vsock: &'a Path, logs: &'a Path) -> Self {
+        Self {
+            image,
+            nic,
+            share: None,
+            vsock,
+            fw_cfg: None,
+            smbios: None,
+            hardware: "",
+            logs,
+        }
+    }
+}
+
 /// A running guest. Dropping it ends everything.
 #[derive(Debug)]
 pub struct Guest {
@@ -134,6 +150,18 @@ impl Guest {
             serial,
             sockets,
         })
+    }
+
+    /// Starts a guest and waits until it is up; systemd's word for the boot comes with it.
+    ///
+    /// # Errors
+    /// As [`Self::start`] and [`Self::wait_until_up`]; the error says where the logs are.
+    pub fn boot(options: &GuestOptions<'_>) -> Result<(Self, String)> {
+        let mut guest = Self::start(options)?;
+        let state = guest
+            .wait_until_up()
+            .with_context(|| format!("the logs are in {}", options.logs.display()))?;
+        Ok((guest, state))
     }
 
     /// Waits until systemd says that the boot is over, and returns its word for the outcome:

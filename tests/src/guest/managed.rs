@@ -94,19 +94,11 @@ impl Managed {
         });
         let credential = format!("io.systemd.credential:device-attributes={document}");
         fs::write(path("smbios"), credential)?;
-        let mut guest = Guest::start(&GuestOptions {
-            image: &image,
-            nic: NIC_MAC.parse()?,
-            share: None,
-            vsock: &path("vsock"),
-            fw_cfg: None,
+        let (guest, state) = Guest::boot(&GuestOptions {
             smbios: Some(&path("smbios")),
             hardware: options.hardware,
-            logs: &walk.logs,
+            ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
         })?;
-        let state = guest
-            .wait_until_up()
-            .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
         Ok(Self {
             guest,
             state,
@@ -165,11 +157,11 @@ impl Managed {
     /// Waits until a device's report says `reason`.
     ///
     /// # Errors
-    /// With the report, when it does not within half a minute.
+    /// With the report, when it does not within [`wait::PATIENCE`].
     pub fn wait_for(&mut self, name: &str, reason: &str) -> Result<Value> {
         let mut last = Value::Null;
         let what = format!("{name} becomes {reason}");
-        let came = wait::until(&what, Duration::from_secs(30), || {
+        let came = wait::until(&what, wait::PATIENCE, || {
             last = self.device(name)?;
             Ok(last
                 .get("reason")
@@ -183,10 +175,10 @@ impl Managed {
     /// Waits until an interface of the guest has these words in what `ip -d address show` prints.
     ///
     /// # Errors
-    /// With what is printed, when one is missing for half a minute.
+    /// With what is printed, when one is missing for [`wait::PATIENCE`].
     pub fn wait_for_shown(&mut self, interface: &str, words: &[&str]) -> Result<()> {
         let mut last = Ok(());
-        let come = wait::until(interface, Duration::from_secs(30), || {
+        let come = wait::until(interface, wait::PATIENCE, || {
             last = self.expect_shown(interface, words);
             Ok(last.is_ok().then_some(()))
         });

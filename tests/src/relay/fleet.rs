@@ -18,9 +18,6 @@ use crate::process::Process;
 use crate::programs::static_program;
 use crate::wait;
 
-/// Much more than it takes.
-const PATIENCE: Duration = Duration::from_mins(2);
-
 /// The VMs `NODE-0`, `NODE-1` and so on of a node, their claims `nic-NODE-0` and so on, and a relay at work for them.
 #[derive(Debug)]
 pub struct Fleet<'a> {
@@ -95,8 +92,8 @@ impl<'a> Fleet<'a> {
     /// See [`Fleet::start`].
     pub fn guest(&self, number: u32) -> Result<Guest> {
         let socket = self.socket(number);
-        wait::until("the relay answers a guest's hello", PATIENCE, || {
-            Ok(Guest::connect(&socket, PATIENCE).ok().flatten())
+        wait::until("the relay answers a guest's hello", wait::PATIENCE, || {
+            Ok(Guest::connect(&socket, wait::PATIENCE).ok().flatten())
         })
     }
 
@@ -137,7 +134,7 @@ impl<'a> Fleet<'a> {
     pub fn wait_for_word(&self, number: u32, word: u32) -> Result<()> {
         let mut last = 0;
         let what = interface_name(number, word);
-        wait::until(&format!("{what} on its claim"), PATIENCE, || {
+        wait::until(&format!("{what} on its claim"), wait::PATIENCE, || {
             last = self.word_of(number)?;
             Ok((last == word).then_some(()))
         })

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
@@ -12,15 +11,13 @@ use crate::wait;
 
 /// The argument with which a relay answers, on a port that its log names.
 pub const METRICS: &str = "--metrics-address=127.0.0.1:0";
-/// Much more than it takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Status and words of the answer to a GET of `path`. The relay was started with [`METRICS`] and logs to `log`.
 ///
 /// # Errors
 /// When it does not answer.
 pub fn get(log: &Path, path: &str) -> Result<(u16, String)> {
-    let place = wait::until("where the relay answers HTTP", PATIENCE, || {
+    let place = wait::until("where the relay answers HTTP", wait::PATIENCE, || {
         let log = fs::read_to_string(log)?;
         let place = log.split("listening on http://").nth(1);
         Ok(place.and_then(|place| Some(place.split_once(' ')?.0.to_owned())))

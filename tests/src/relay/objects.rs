@@ -1,7 +1,5 @@
 //! Objects as KubeVirt, the scheduler and the controllers of a cluster make them.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
@@ -108,7 +106,7 @@ pub fn install_kubevirt_configuration(control: &ControlPlane) -> Result<String> 
         "apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": {"name": "kubevirt"},
         "spec": {"configuration": {"developerConfiguration": {"featureGates": []}}},
     });
-    wait::until("KubeVirt's configuration", Duration::from_secs(30), || {
+    wait::until("KubeVirt's configuration", wait::PATIENCE, || {
         Ok((admin.create(path, &object)?.status == 201).then_some(()))
     })?;
     Ok(format!("{path}/kubevirt"))

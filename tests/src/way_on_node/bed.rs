@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -20,8 +19,6 @@ pub const DRIVER: &str = "sriov.example.com";
 /// The name of its one device.
 pub const DEVICE: &str = "0000-3b-02-1";
 const OBJECTS: &str = include_str!("objects.yaml");
-/// Much more than anything takes, on a machine that does much else.
-pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Who asks for the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +57,7 @@ impl Bed {
         if asker != Asker::Driver {
             bed.start_plugin(&[])?;
         }
-        wait::until("the driver's ResourceSlice", PATIENCE, || {
+        wait::until("the driver's ResourceSlice", wait::PATIENCE, || {
             bed.driver.check()?;
             let slices = bed.get("/apis/resource.k8s.io/v1/resourceslices")?;
             Ok(slices.pointer("/items/0").is_some().then_some(()))
@@ -96,7 +93,7 @@ impl Bed {
         let mut process = self.cluster.node().run("nri", &plugin, arguments, logs)?;
         wait::until(
             "containerd has told the plugin of its containers",
-            PATIENCE,
+            wait::PATIENCE,
             || {
                 process.check()?;
                 Ok(self

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::bed::{Bed, DRIVER, PATIENCE};
+use super::bed::{Bed, DRIVER};
 use super::vm::Vm;
 use crate::cluster::{Addition, Deployment};
 use crate::command::stdout_of;
@@ -46,17 +46,21 @@ impl Relay {
         ];
         let applied = deployment.install(&bed.cluster, &additions)?;
         // The API server compiles it some time after it was installed.
-        wait::until("the policy gives pods the VM mount", PATIENCE, || {
+        wait::until("the policy gives pods the VM mount", wait::PATIENCE, || {
             Ok(Vm::would_get_the_mount(bed)?.then_some(()))
         })?;
-        wait::until("the policy for the relay is compiled", PATIENCE, || {
-            let policy = bed.get(OWN_CONDITION)?;
-            let generation = policy.pointer("/metadata/generation");
-            let is_compiled = policy.pointer("/status/observedGeneration") == generation;
-            let warnings = policy.pointer("/status/typeChecking/expressionWarnings");
-            ensure!(warnings.is_none(), "it has warnings: {policy}");
-            Ok(is_compiled.then_some(()))
-        })?;
+        wait::until(
+            "the policy for the relay is compiled",
+            wait::PATIENCE,
+            || {
+                let policy = bed.get(OWN_CONDITION)?;
+                let generation = policy.pointer("/metadata/generation");
+                let is_compiled = policy.pointer("/status/observedGeneration") == generation;
+                let warnings = policy.pointer("/status/typeChecking/expressionWarnings");
+                ensure!(warnings.is_none(), "it has warnings: {policy}");
+                Ok(is_compiled.then_some(()))
+            },
+        )?;
         Ok(Self {
             deployment,
             applied,
@@ -74,7 +78,7 @@ impl Relay {
     /// When there is none.
     pub fn events(&self, bed: &Bed) -> Result<String> {
         let path = "/api/v1/namespaces/default/events";
-        wait::until("the Event on the VM", PATIENCE, || {
+        wait::until("the Event on the VM", wait::PATIENCE, || {
             let list = bed.get(path)?;
             let mut events = list
                 .pointer("/items")

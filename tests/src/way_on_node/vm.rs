@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::bed::{Bed, DEVICE, DRIVER, PATIENCE};
+use super::bed::{Bed, DEVICE, DRIVER};
 use crate::cluster::{IMAGE, NODE, VMS};
 use crate::guest::GUEST_CID;
 use crate::wait;
@@ -57,7 +57,7 @@ impl Vm {
         let pod = admin.create(PODS, &launcher(&uid))?.object()?;
         let name = text(&pod, "/metadata/name")?;
         let path = format!("{PODS}/{name}");
-        let pod = wait::until("the VM's pod runs", PATIENCE, || {
+        let pod = wait::until("the VM's pod runs", wait::PATIENCE, || {
             let pod = bed.get(&path)?;
             let phase = pod.pointer("/status/phase").and_then(Value::as_str);
             if phase == Some("Failed") {
@@ -146,7 +146,7 @@ impl Vm {
     pub fn wait_for(&self, bed: &Bed, status: &str, reason: &str) -> Result<Value> {
         wait::until(
             &format!("the claim says {status} {reason}"),
-            PATIENCE,
+            wait::PATIENCE,
             || {
                 let holds = |condition: &Value| {
                     condition.get("status") == Some(&json!(status))

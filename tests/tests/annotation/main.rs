@@ -32,8 +32,6 @@ const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims
 const DRIVER: &str = "sriov.example.com";
 const VM: &str = "virt-launcher-vm";
 const OTHER: &str = "virt-launcher-other";
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(2);
 
 static BED: Shared<Bed> = Shared::new(Bed::start);
 
@@ -94,7 +92,7 @@ impl Bed {
     /// Waits until a pod's annotation is as it should be, and gives it.
     fn annotation(&self, pod: &str, wanted: impl Fn(&Value) -> bool) -> Result<String> {
         let last = std::cell::RefCell::new(Value::Null);
-        wait::until(&format!("the annotation of {pod}"), LIMIT, || {
+        wait::until(&format!("the annotation of {pod}"), wait::PATIENCE, || {
             let pod = self.pod(pod)?;
             last.replace(pod["metadata"]["annotations"][ANNOTATION].clone());
             let text = last.borrow().as_str().map(str::to_owned);
@@ -119,7 +117,7 @@ impl Bed {
 
     fn wait_for_file(&self, pod: &str, text: &str) -> Result<()> {
         let path = self.file(pod)?;
-        wait::until("the file of the volume follows", LIMIT, || {
+        wait::until("the file of the volume follows", wait::PATIENCE, || {
             Ok((self.cluster.node().read(&path)? == text).then_some(()))
         })
     }
@@ -240,7 +238,7 @@ fn the_document(bed: &mut Bed) -> Result<()> {
     assert_eq!(device["host"]["numaNode"], 1);
     assert_eq!(device["network"]["ipAddresses"], json!(["192.0.2.5/24"]));
 
-    wait::until("the pod runs", LIMIT, || {
+    wait::until("the pod runs", wait::PATIENCE, || {
         Ok((bed.pod(VM)?["status"]["phase"] == "Running").then_some(()))
     })?;
     bed.wait_for_file(VM, &text)?;
@@ -281,7 +279,7 @@ fn an_update(bed: &mut Bed) -> Result<()> {
     // What does not change is not written again: the next looks at the files find nothing to do.
     // A pod has its annotation a moment before the relay says so: two pods, twice each.
     let writes = || bed.log().matches("annotated").count();
-    wait::until("the relay says what it wrote", LIMIT, || {
+    wait::until("the relay says what it wrote", wait::PATIENCE, || {
         Ok((writes() >= 4).then_some(()))
     })?;
     let before = writes();

@@ -1,7 +1,5 @@
 //! What the policy of `deploy/annotation` lets the relay's account do, and what not.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{Answer, Client, NODE};
 use dra_guest_tests::wait;
@@ -11,7 +9,6 @@ use crate::{ANNOTATION, Bed, PODS, account};
 
 const MANAGER: &str = "dra-guest-relay-annotations";
 const MERGE: &str = "application/merge-patch+json";
-const LIMIT: Duration = Duration::from_mins(1);
 
 /// A pod that never runs.
 fn pod(name: &str, node: &str, launcher: bool) -> Value {
@@ -59,7 +56,7 @@ pub fn holds_to_one_annotation(bed: &mut Bed) -> Result<()> {
     }
     let relay = admin.with_token(&account::token(admin, Some(NODE))?);
     // The API server knows a new policy and a new role some time later.
-    wait::until("the policy is in force", LIMIT, || {
+    wait::until("the policy is in force", wait::PATIENCE, || {
         let answer = annotate(&relay, "plain", "probe")?;
         Ok((answer.status == 422).then_some(()))
     })?;
@@ -162,7 +159,7 @@ pub fn leaves_the_rest_to_nobody(bed: &mut Bed) -> Result<()> {
     }
     // The policy does not count on the role.
     account::widen(admin)?;
-    wait::until("the wide role is in force", LIMIT, || {
+    wait::until("the wide role is in force", wait::PATIENCE, || {
         Ok((relay.get("/api/v1/nodes")?.status == 200).then_some(()))
     })?;
     let answers = everything(&relay);

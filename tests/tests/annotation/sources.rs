@@ -10,7 +10,7 @@ use dra_guest_tests::programs::target_directory;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::{Bed, CLAIMS, DRIVER, LIMIT, OTHER, VM, relay};
+use crate::{Bed, CLAIMS, DRIVER, OTHER, VM, relay};
 
 pub fn a_broken_file(bed: &mut Bed) -> Result<()> {
     let text = bed.annotation(VM, |_| true)?;
@@ -27,7 +27,7 @@ pub fn a_broken_file(bed: &mut Bed) -> Result<()> {
     })?;
     assert!(fallback.contains("0000:3b:02."), "{fallback}");
     let name = own.display().to_string();
-    wait::until("the file is named in the log", LIMIT, || {
+    wait::until("the file is named in the log", wait::PATIENCE, || {
         Ok(bed.log().contains(&name).then_some(()))
     })?;
     fs::write(&own, whole_again(&whole, &text))?;

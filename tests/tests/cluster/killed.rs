@@ -13,7 +13,7 @@ use dra_guest_tests::cluster::{Cluster, IMAGE, NODE};
 use dra_guest_tests::wait;
 use serde_json::json;
 
-use super::{Bed, LIMIT};
+use super::Bed;
 
 /// What makes this program the one that is killed.
 pub(crate) const ARGUMENT: &str = "until-killed";
@@ -30,7 +30,7 @@ pub(crate) fn run_until_killed() -> Result<Infallible> {
         "spec": {"hostNetwork": true, "nodeName": NODE, "containers": [container]},
     });
     cluster.admin().create(pods, &pod)?.object()?;
-    wait::until("the pod runs", LIMIT, || {
+    wait::until("the pod runs", wait::PATIENCE, || {
         let pod = cluster.admin().get(&format!("{pods}/sleeper"))?.object()?;
         Ok((pod["status"]["phase"] == "Running").then_some(()))
     })?;
@@ -81,7 +81,9 @@ pub(crate) fn leaves_nothing_running(_: &mut Bed) -> Result<()> {
             "no {name} in {before:#?}"
         );
     }
-    wait::until("the cluster of a killed test has ended", LIMIT, || {
-        Ok(processes()?.is_empty().then_some(()))
-    })
+    wait::until(
+        "the cluster of a killed test has ended",
+        wait::PATIENCE,
+        || Ok(processes()?.is_empty().then_some(())),
+    )
 }

@@ -7,7 +7,6 @@ mod killed;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::cluster::{Cluster, NODE, ServiceAccount};
@@ -21,8 +20,6 @@ use serde_json::{Value, json};
 const DRIVER: &str = "sriov.example.com";
 const POD: &str = "/api/v1/namespaces/default/pods/virt-launcher-vm";
 const CLAIMS: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(1);
 
 static BED: Shared<Bed> = Shared::new(Bed::start);
 
@@ -115,7 +112,7 @@ fn a_pod_runs(bed: &mut Bed) -> Result<()> {
     ServiceAccount::create(bed.cluster.admin(), "writer", &rules)?;
     let objects = workspace().join("tests/tests/cluster/objects.yaml");
     stdout_of(bed.cluster.kubectl()?.args(["create", "-f"]).arg(objects))?;
-    wait::until("the pod runs", LIMIT, || {
+    wait::until("the pod runs", wait::PATIENCE, || {
         Ok((bed.get(POD)?["status"]["phase"] == "Running").then_some(()))
     })?;
 
@@ -209,10 +206,10 @@ fn a_token_of_the_kubelets(bed: &mut Bed) -> Result<()> {
 
 fn an_ended_pod(bed: &mut Bed) -> Result<()> {
     bed.cluster.admin().delete(POD)?.object()?;
-    wait::until("the pod has gone", LIMIT, || {
+    wait::until("the pod has gone", wait::PATIENCE, || {
         Ok((bed.cluster.admin().get(POD)?.status == 404).then_some(()))
     })?;
-    wait::until("the claim has gone", LIMIT, || {
+    wait::until("the claim has gone", wait::PATIENCE, || {
         let claims = bed.get(CLAIMS)?;
         Ok((claims["items"] == json!([])).then_some(()))
     })?;

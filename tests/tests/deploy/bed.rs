@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use dra_guest_tests::cluster::deployment::{self, RELAYS};
@@ -28,8 +27,6 @@ pub const OWN_PROFILE: &[Addition] = &[Addition::OwnSeccompProfile];
 pub const WITH_GUEST: &[Addition] = &[Addition::OwnSeccompProfile, Addition::GuestSocket(CID)];
 /// The relay annotates pods, too.
 pub const WITH_ANNOTATIONS: &[Addition] = &[Addition::Annotation, Addition::GuestSocket(CID)];
-/// Much more than it takes, on a machine that does much else.
-pub const LIMIT: Duration = Duration::from_mins(2);
 
 pub struct Bed {
     _driver: Process,
@@ -102,7 +99,7 @@ impl Bed {
         let old = self.relay()?;
         let name = old["metadata"]["name"].as_str().context("its name")?;
         self.admin().delete(&format!("{RELAYS}/{name}"))?.object()?;
-        wait::until("another relay runs", LIMIT, || {
+        wait::until("another relay runs", wait::PATIENCE, || {
             let pods = deployment::relays(&self.cluster)?;
             let new = pods.len() == 1
                 && pods[0]["metadata"]["uid"] != old["metadata"]["uid"]
@@ -117,7 +114,7 @@ impl Bed {
 
     /// The relay's process, as the machine sees it.
     pub fn relay_process(&self) -> Result<u32> {
-        wait::until("the relay's process", LIMIT, || {
+        wait::until("the relay's process", wait::PATIENCE, || {
             let pod = self.relay()?;
             let id = pod["status"]["containerStatuses"][0]["containerID"].as_str();
             let Some(id) = id.and_then(|id| id.strip_prefix("containerd://")) else {
@@ -142,9 +139,11 @@ impl Bed {
     }
 
     pub fn wait_for_log(&self, words: &str) -> Result<()> {
-        wait::until(&format!("'{words}' in the relay's log"), LIMIT, || {
-            Ok(self.log()?.contains(words).then_some(()))
-        })
+        wait::until(
+            &format!("'{words}' in the relay's log"),
+            wait::PATIENCE,
+            || Ok(self.log()?.contains(words).then_some(())),
+        )
         .with_context(|| self.log().unwrap_or_default())
     }
 

@@ -9,7 +9,7 @@ use dra_guest_tests::programs::workspace;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CLAIMS, LIMIT, OWN_PROFILE, PODS, RUNTIMES_PROFILE, SHIPPED, WITH_GUEST};
+use crate::bed::{Bed, CLAIMS, OWN_PROFILE, PODS, RUNTIMES_PROFILE, SHIPPED, WITH_GUEST};
 use crate::guest::Guest;
 use crate::vm_mount;
 
@@ -127,7 +127,7 @@ pub fn a_guests_report(bed: &mut Bed) -> Result<()> {
     );
 
     // And an Event on the VM says that it turned.
-    wait::until("the Event on the VM", LIMIT, || {
+    wait::until("the Event on the VM", wait::PATIENCE, || {
         let events = bed.get("/apis/events.k8s.io/v1/namespaces/default/events")?;
         let mut events = events["items"].as_array().into_iter().flatten();
         let found = events.any(|event| {
@@ -179,7 +179,7 @@ pub fn a_column(bed: &mut Bed) -> Result<()> {
 /// The claim of the VM's pod.
 pub fn claim_of_vm(bed: &Bed) -> Result<Value> {
     let path = format!("{PODS}/virt-launcher-vm-x7k2p");
-    let name = wait::until("the claim of the pod", LIMIT, || {
+    let name = wait::until("the claim of the pod", wait::PATIENCE, || {
         let pod = bed.get(&path)?;
         let name = &pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"];
         Ok(name.as_str().map(str::to_owned))

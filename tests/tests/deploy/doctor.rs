@@ -8,7 +8,7 @@ use dra_guest_tests::programs::workspace;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, CID, LIMIT, WITH_ANNOTATIONS};
+use crate::bed::{Bed, CID, WITH_ANNOTATIONS};
 use crate::vm_mount;
 
 /// What the relay is told beside the defaults of the component.
@@ -22,7 +22,7 @@ pub fn in_the_pod(bed: &mut Bed) -> Result<()> {
     bed.install(WITH_ANNOTATIONS)?;
     vm_mount::run_pod(bed)?;
     // The API server has the roles from a cache of its own, some milliseconds later.
-    let said = wait::until("no findings", LIMIT, || {
+    let said = wait::until("no findings", wait::PATIENCE, || {
         let said = doctor(bed, None)?;
         Ok((said["findings"] == 0).then_some(said))
     })

@@ -10,7 +10,7 @@ use dra_guest_tests::cluster::NODE;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{DRIVER, LIMIT};
+use crate::bed::DRIVER;
 
 pub struct Guest {
     stream: UnixStream,
@@ -21,20 +21,23 @@ impl Guest {
     /// A connection that has said hello, as soon as the relay knows its VM.
     pub fn connect(vsock: &Path) -> Result<Self> {
         let path = format!("{}_{PORT}", vsock.display());
-        wait::until("the relay answers the guest's hello", LIMIT, || {
-            // Not there yet, or what a relay that was killed has left.
-            let Ok(stream) = UnixStream::connect(&path) else {
-                return Ok(None);
-            };
-            stream.set_read_timeout(Some(LIMIT))?;
-            let mut guest = Self {
-                answers: BufReader::new(stream.try_clone()?),
-                stream,
-            };
-            let hello =
-                json!({"type": "hello", "version": "0.1.0", "bootId": "b", "documentDigest": null});
-            Ok(guest.say(&hello, 0).is_ok().then_some(guest))
-        })
+        wait::until(
+            "the relay answers the guest's hello",
+            wait::PATIENCE,
+            || {
+                // Not there yet, or what a relay that was killed has left.
+                let Ok(stream) = UnixStream::connect(&path) else {
+                    return Ok(None);
+                };
+                stream.set_read_timeout(Some(wait::PATIENCE))?;
+                let mut guest = Self {
+                    answers: BufReader::new(stream.try_clone()?),
+                    stream,
+                };
+                let hello = json!({"type": "hello", "version": "0.1.0", "bootId": "b", "documentDigest": null});
+                Ok(guest.say(&hello, 0).is_ok().then_some(guest))
+            },
+        )
     }
 
     /// Reports that the device of a claim is ready under this name, or waits for one where it has none, and

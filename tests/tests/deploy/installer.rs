@@ -10,7 +10,7 @@ use dra_guest_tests::programs::static_program;
 use dra_guest_tests::wait;
 use serde_json::json;
 
-use crate::bed::{Bed, LIMIT};
+use crate::bed::Bed;
 
 const SET: &str = "/apis/apps/v1/namespaces/dra-guest-hook/daemonsets/dra-guest-hook";
 
@@ -50,7 +50,7 @@ pub fn keeps_the_hook_on_the_node(bed: &mut Bed) -> Result<()> {
             .args(["apply", "-k"])
             .arg(directory.path()),
     )?;
-    wait::until("the installer is ready", LIMIT, || {
+    wait::until("the installer is ready", wait::PATIENCE, || {
         let set = bed.get(SET)?;
         Ok((set["status"]["numberReady"] == 1).then_some(()))
     })?;
@@ -58,7 +58,7 @@ pub fn keeps_the_hook_on_the_node(bed: &mut Bed) -> Result<()> {
     let program = path("prefix/bin/dra-cdi-hook");
     let shipped = fs::read(static_program("dra-cdi-hook")?)?;
     let installed = |file: &Path| {
-        wait::until("the hook is on the node", LIMIT, || {
+        wait::until("the hook is on the node", wait::PATIENCE, || {
             Ok((fs::read(file).ok().as_deref() == Some(&shipped[..])).then_some(()))
         })
     };
@@ -70,7 +70,7 @@ pub fn keeps_the_hook_on_the_node(bed: &mut Bed) -> Result<()> {
     fs::remove_file(&program)?;
     fs::remove_file(path("cdi/dra-guest-vm.json"))?;
     installed(&program)?;
-    wait::until("the spec is there again", LIMIT, || {
+    wait::until("the spec is there again", wait::PATIENCE, || {
         Ok(path("cdi/dra-guest-vm.json").exists().then_some(()))
     })?;
 

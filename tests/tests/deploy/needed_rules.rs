@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT, WITH_GUEST};
+use crate::bed::{Bed, WITH_GUEST};
 use crate::daemon_set::{self, DEVICE};
 use crate::guest::Guest;
 use crate::rights::{RELAY, may};
@@ -100,7 +100,7 @@ fn wait_for(bed: &Bed, rule: &Value, allowed: bool) -> Result<()> {
         "verb": rule["verbs"][0], "namespace": "default",
         "name": rule["resourceNames"][0].as_str().unwrap_or_default(),
     });
-    wait::until("the rules as they are now", LIMIT, || {
+    wait::until("the rules as they are now", wait::PATIENCE, || {
         Ok((may(bed.admin(), RELAY, &attributes)? == allowed).then_some(()))
     })
 }

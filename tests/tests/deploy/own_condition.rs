@@ -8,7 +8,7 @@ use dra_guest_tests::cluster::{Answer, Client};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, DRIVER, LIMIT, WITH_GUEST, file};
+use crate::bed::{Bed, DRIVER, WITH_GUEST, file};
 use crate::claim::{Claim, MANAGER, condition, ours};
 use crate::wide;
 
@@ -18,7 +18,7 @@ const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 pub fn no_warning(bed: &mut Bed) -> Result<()> {
     ready(bed)?;
     let path = format!("{ADMISSION}/validatingadmissionpolicies/{POLICY}");
-    let policy = wait::until("the policy's types are checked", LIMIT, || {
+    let policy = wait::until("the policy's types are checked", wait::PATIENCE, || {
         let policy = bed.get(&path)?;
         let observed = &policy["status"]["observedGeneration"];
         Ok((observed == &policy["metadata"]["generation"]).then_some(policy))
@@ -224,7 +224,7 @@ fn ready(bed: &mut Bed) -> Result<()> {
     let relay = bed.as_relay()?;
     let claim = Claim::create(bed, "worker-0", &[DRIVER])?;
     let theft = [json!({"data": {"link": "up"}})];
-    wait::until("the policy is at work", LIMIT, || {
+    wait::until("the policy is at work", wait::PATIENCE, || {
         let answer = claim.apply(&relay, MANAGER, &theft, "&dryRun=All")?;
         Ok(is_refused(&answer).is_ok().then_some(()))
     })

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, LIMIT, OWN_PROFILE, PODS, launcher};
+use crate::bed::{Bed, OWN_PROFILE, PODS, launcher};
 
 /// Where the hook writes, unless told otherwise.
 const MOUNT: &str = "/var/run/device-attributes";
@@ -114,7 +114,7 @@ pub fn run_pod(bed: &Bed) -> Result<()> {
         let vm = bed.vm("vm", 5)?;
         bed.admin().create(PODS, &launcher(&vm)?)?.object()?;
     }
-    wait::until("the VM's pod runs", LIMIT, || {
+    wait::until("the VM's pod runs", wait::PATIENCE, || {
         Ok((bed.get(&path)?["status"]["phase"] == "Running").then_some(()))
     })
     .with_context(|| format!("{:#}", bed.get(&path).unwrap_or_default()["status"]))
@@ -124,7 +124,7 @@ pub fn run_pod(bed: &Bed) -> Result<()> {
 fn ready(bed: &mut Bed) -> Result<()> {
     bed.install(OWN_PROFILE)?;
     let pod = launcher("5c1f5f5e-0000-0000-0000-000000000000")?;
-    wait::until("the policy is at work", LIMIT, || {
+    wait::until("the policy is at work", wait::PATIENCE, || {
         let text = admitted(bed, &pod)?["spec"].to_string();
         Ok(text.contains(VOLUME).then_some(()))
     })

@@ -1,8 +1,6 @@
 //! Rights as wide as a driver's: for an account that no policy holds, and for the relay's for a while, so that
 //! the policy alone is in its way.
 
-use std::time::Duration;
-
 use anyhow::Result;
 use dra_guest_tests::cluster::{Client, NODE, ServiceAccount};
 use dra_guest_tests::wait;
@@ -57,7 +55,7 @@ pub fn with_relay(bed: &Bed, work: impl FnOnce() -> Result<()>) -> Result<()> {
 
 /// The API server reads bindings from a cache of its own, some milliseconds later.
 fn wait_for(bed: &Bed, allowed: bool) -> Result<()> {
-    wait::until("the relay's rights", Duration::from_secs(30), || {
+    wait::until("the relay's rights", wait::PATIENCE, || {
         let binding = json!({
             "group": "resource.k8s.io", "resource": "resourceclaims", "subresource": "binding",
             "verb": "patch", "namespace": "default",

@@ -11,7 +11,6 @@ mod policy;
 mod volume;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{FOREIGN_MAC, NIC_NODE, NIC_PCI_ADDRESS};
@@ -181,14 +180,10 @@ fn before_network(arrival: &mut Arrival) -> Result<()> {
 /// Runs a command in the guest and returns what the kernel announced of links and addresses
 /// meanwhile. Not before IPv6 has made sure that nobody else has the addresses: it announces that.
 fn announced_during(arrival: &mut Arrival, command: &str) -> Result<String> {
-    wait::until(
-        "no address is tentative any more",
-        Duration::from_secs(30),
-        || {
-            let tentative = arrival.guest.stdout_of("ip -6 address show tentative")?;
-            Ok(tentative.trim().is_empty().then_some(()))
-        },
-    )?;
+    wait::until("no address is tentative any more", wait::PATIENCE, || {
+        let tentative = arrival.guest.stdout_of("ip -6 address show tentative")?;
+        Ok(tentative.trim().is_empty().then_some(()))
+    })?;
     arrival.guest.stdout_of(&format!(
         "ip monitor link address >/run/announced & monitor=$!; sleep 1; \
          {command} >/run/said 2>&1 || {{ cat /run/said; exit 1; }}; \

@@ -1,7 +1,5 @@
 //! The image's owner says what the agent does to NICs, and it is taken back.
 
-use std::time::Duration;
-
 use anyhow::{Result, ensure};
 use dra_guest_tests::guest::FOREIGN_MAC;
 use dra_guest_tests::wait;
@@ -55,7 +53,7 @@ pub(crate) fn reload(arrival: &mut Arrival) -> Result<()> {
          printf '[[device]]\\nalternative-names = [\"storage\"]\\n' >/etc/dra-guest/agent.d/50-name.toml && \
          systemctl reload dra-guest-agent.service",
     )?;
-    wait::until("the name", Duration::from_secs(30), || {
+    wait::until("the name", wait::PATIENCE, || {
         let shown = arrival.guest.run("ip link show storage")?;
         Ok((shown.code == 0).then_some(()))
     })?;

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
@@ -14,8 +13,6 @@ use crate::nic;
 
 /// An address that a driver adds while the guest runs.
 const MORE: &str = "192.0.2.77/24";
-/// Much more than anything takes, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The file of a downwardAPI volume is a link into the directory of the moment, which the kubelet exchanges whole
 /// (`pkg/volume/util/atomic_writer.go`). virtiofs shows the links as they are.
@@ -27,7 +24,7 @@ pub(crate) fn of_the_kubelet(arrival: &mut Arrival) -> Result<()> {
     fs::rename(&link, arrival.node.document_file())?;
     // The guest may have kept the file's entry for a second.
     let read = "readlink /run/kubevirt/device-attributes.json || true";
-    wait::until("the guest sees the link", PATIENCE, || {
+    wait::until("the guest sees the link", wait::PATIENCE, || {
         let seen = arrival.guest.stdout_of(read)?;
         Ok((seen.trim() == "..data/device-attributes.json").then_some(()))
     })?;
@@ -43,12 +40,16 @@ pub(crate) fn of_the_kubelet(arrival: &mut Arrival) -> Result<()> {
     let before = fs::read_link(volume.join("..data"))?;
     publish(&volume, "..2026_09_02_12_05_00.2", &document.to_string())?;
     fs::remove_dir_all(volume.join(before))?;
-    wait::until("the NIC has the address of the update", PATIENCE, || {
-        let nics = NicFacts::of_guest(&mut arrival.guest)?;
-        let nic = nic(&nics, NIC_MAC)?;
-        Ok(nic.addresses.iter().any(|one| one == MORE).then_some(()))
-    })?;
-    wait::until("the claim says so", PATIENCE, || {
+    wait::until(
+        "the NIC has the address of the update",
+        wait::PATIENCE,
+        || {
+            let nics = NicFacts::of_guest(&mut arrival.guest)?;
+            let nic = nic(&nics, NIC_MAC)?;
+            Ok(nic.addresses.iter().any(|one| one == MORE).then_some(()))
+        },
+    )?;
+    wait::until("the claim says so", wait::PATIENCE, || {
         let claim = arrival.node.wait_for_report()?;
         let condition = claim.condition("dra-guest/Ready");
         Ok(condition.and_then(|one| one.message.contains(MORE).then_some(())))

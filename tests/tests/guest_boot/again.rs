@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
 
 use crate::first::note_cost;
-use crate::{Booted, PATIENCE, document};
+use crate::{Booted, document};
 
 /// Runs a command and gives what the kernel announced of links and addresses meanwhile.
 fn announced_during(booted: &mut Booted, command: &str) -> Result<String> {
@@ -61,7 +61,7 @@ pub(crate) fn restarted(booted: &mut Booted) -> Result<()> {
 /// As after a live migration: the target's hook wrote another one into the same share.
 pub(crate) fn another_document(booted: &mut Booted) -> Result<()> {
     booted.publish(&document("net2", "192.0.2.6/24"))?;
-    wait::until("the other document is in force", PATIENCE, || {
+    wait::until("the other document is in force", wait::PATIENCE, || {
         let (name, addresses) = booted.nic()?;
         Ok((name == "net2" && addresses.contains("192.0.2.6/24")).then_some(()))
     })
@@ -98,7 +98,7 @@ pub(crate) fn clone_without_document(booted: &mut Booted) -> Result<()> {
 /// than for its own look.
 pub(crate) fn late_document(booted: &mut Booted) -> Result<()> {
     booted.publish(&document("net3", "192.0.2.7/24"))?;
-    wait::until("the late document is in force", PATIENCE, || {
+    wait::until("the late document is in force", wait::PATIENCE, || {
         let (name, addresses) = booted.nic()?;
         Ok((name == "net3" && addresses == "192.0.2.7/24").then_some(()))
     })

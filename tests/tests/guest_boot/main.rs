@@ -10,18 +10,14 @@ mod share;
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions, Manager, wake};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::{NIC_MAC, Walk};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long the agent may take to see what is new; it looks every two seconds, on a slow machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Everything of one guest.
 pub(crate) struct Booted {
@@ -96,19 +92,15 @@ static BOOTED: Shared<Booted> = Shared::new(|| {
     fs::create_dir(&share)?;
     let first = document("net1", "192.0.2.5/24").to_string();
     fs::write(share.join("device-attributes.json"), first)?;
-    let mut guest = Guest::start(&GuestOptions {
-        image: &image,
-        nic: NIC_MAC.parse()?,
+    let (guest, state) = Guest::boot(&GuestOptions {
         share: Some(&share),
-        vsock: &files.path().join("vsock"),
-        fw_cfg: None,
-        smbios: None,
-        hardware: "",
-        logs: &walk.logs,
+        ..GuestOptions::bare(
+            &image,
+            NIC_MAC.parse()?,
+            &files.path().join("vsock"),
+            &walk.logs,
+        )
     })?;
-    let state = guest
-        .wait_until_up()
-        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
     Ok(Booted {
         guest,
         state,

@@ -7,7 +7,7 @@ use dra_guest_tests::guest::{Guest, MovableOptions};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_MAC;
 
-use crate::{Booted, PATIENCE, document, nic};
+use crate::{Booted, document, nic};
 
 pub(crate) fn snapshot(booted: &mut Booted) -> Result<()> {
     let files = tempfile::tempdir_in("/tmp")?;
@@ -45,7 +45,7 @@ pub(crate) fn snapshot(booted: &mut Booted) -> Result<()> {
     drop(here);
 
     let mut there = options("there", Some(&state))?;
-    wait::until("the document of there is in force", PATIENCE, || {
+    wait::until("the document of there is in force", wait::PATIENCE, || {
         let (name, addresses) = nic(&mut there)?;
         Ok((name == "net2" && addresses.contains("192.0.2.6/24")).then_some(()))
     })?;

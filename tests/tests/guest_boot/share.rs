@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
 
-use crate::{Booted, PATIENCE};
+use crate::Booted;
 
 const SILENT: &str = "the share does not answer";
 
@@ -28,7 +28,7 @@ pub(crate) fn followed(booted: &mut Booted) -> Result<()> {
     booted.guest.stdout_of(
         "systemctl reload dra-guest-agent.service && ip address flush dev net3 scope global",
     )?;
-    wait::until("the address is back", PATIENCE, || {
+    wait::until("the address is back", wait::PATIENCE, || {
         Ok((booted.nic()? == before).then_some(()))
     })
 }
@@ -54,8 +54,12 @@ pub(crate) fn stop(booted: &mut Booted) -> Result<()> {
 }
 
 fn wait_until_silent(booted: &mut Booted) -> Result<()> {
-    wait::until("the status says that the share is dead", PATIENCE, || {
-        let status = booted.guest.run("dra-guest-agent status")?;
-        Ok(status.stdout.contains(SILENT).then_some(()))
-    })
+    wait::until(
+        "the status says that the share is dead",
+        wait::PATIENCE,
+        || {
+            let status = booted.guest.run("dra-guest-agent status")?;
+            Ok(status.stdout.contains(SILENT).then_some(()))
+        },
+    )
 }

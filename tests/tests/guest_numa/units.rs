@@ -66,7 +66,7 @@ pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
         expect(guest, unit, ["0-3", "0-1", "default"])?;
     }
     pin(guest)?;
-    wait::until("the drop-ins are written", Duration::from_secs(30), || {
+    wait::until("the drop-ins are written", wait::PATIENCE, || {
         Ok((written(guest)?.lines().count() == 3).then_some(()))
     })?;
     // What runs is bounded at once, and stays there: its affinity and memory policy are those of its start.
@@ -122,7 +122,7 @@ pub(crate) fn what_is_pinned_no_more_is_free(managed: &mut Managed) -> Result<()
     // A drop-in of the image's owner beside the agent's.
     guest.stdout_of("printf '[Slice]\\n' >/run/systemd/system/near.slice.d/10-owner.conf")?;
     guest.stdout_of(&format!("rm {DROP_IN}; systemctl reload dra-guest-agent"))?;
-    wait::until("the drop-ins are gone", Duration::from_secs(30), || {
+    wait::until("the drop-ins are gone", wait::PATIENCE, || {
         Ok(written(guest)?.is_empty().then_some(()))
     })?;
     expect(guest, "in-slice.service", ["0-3", "0-1", "default"])?;

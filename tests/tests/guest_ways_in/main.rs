@@ -7,7 +7,6 @@ mod package;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cache;
@@ -21,9 +20,6 @@ use dra_guest_tests::wait;
 use dra_guest_tests::way::{NIC_MAC, Walk};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long the agent may take to see what is new; it looks every two seconds.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Told {
     pub(crate) guest: Guest,
@@ -59,19 +55,10 @@ static TOLD: Shared<Told> = Shared::new(|| {
         drive.display(),
         socket.display()
     );
-    let mut guest = Guest::start(&GuestOptions {
-        image: &image,
-        nic: NIC_MAC.parse()?,
-        share: None,
-        vsock: &path("vsock"),
-        fw_cfg: None,
-        smbios: None,
+    let (guest, state) = Guest::boot(&GuestOptions {
         hardware: &hardware,
-        logs: &walk.logs,
+        ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
     })?;
-    let state = guest
-        .wait_until_up()
-        .with_context(|| format!("the logs are in {}", walk.logs.display()))?;
     Ok(Told {
         guest,
         state,
@@ -208,7 +195,7 @@ fn vm_mount_comes_first(told: &mut Told) -> Result<()> {
     told.guest.stdout_of(&format!(
         "mkdir -p /run/kubevirt && echo '{document}' >/run/kubevirt/device-attributes.json"
     ))?;
-    wait::until("the document is in force", PATIENCE, || {
+    wait::until("the document is in force", wait::PATIENCE, || {
         let shown = told.guest.run("ip address show dev net1")?;
         Ok(shown.stdout.contains("192.0.2.5/24").then_some(()))
     })

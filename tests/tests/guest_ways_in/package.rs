@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
 
-use crate::{PATIENCE, Told};
+use crate::Told;
 
 const PROCESS: &str = "systemctl show --value --property=MainPID dra-guest-agent.service";
 
@@ -14,7 +14,7 @@ fn nic(told: &mut Told) -> Result<String> {
 }
 
 fn wait_until_ready(told: &mut Told) -> Result<()> {
-    wait::until("the agent is ready", PATIENCE, || {
+    wait::until("the agent is ready", wait::PATIENCE, || {
         let check = told.guest.run("dra-guest-agent check")?;
         Ok((check.code == 0).then_some(()))
     })

@@ -10,7 +10,7 @@ use dra_guest_tests::wait;
 use dra_guest_tests::way_on_node::{Asker, DEVICE, DRIVER};
 use serde_json::{Value, json};
 
-use crate::{LIMIT, Stage, relay};
+use crate::{Stage, relay};
 
 /// The CID of a guest that never comes: no vsock of the machine's.
 const CID: u32 = 5;
@@ -57,7 +57,7 @@ fn has_no_findings(stage: &Stage) -> Result<()> {
     let id = id.and_then(Value::as_str).context("its container")?;
     let mut said = String::new();
     // The relay listens a moment after the plugin has made the directory.
-    let found = wait::until("doctor has no findings", LIMIT, || {
+    let found = wait::until("doctor has no findings", wait::PATIENCE, || {
         let output = stage
             .bed
             .cluster
@@ -105,14 +105,14 @@ fn install(stage: &Stage) -> Result<Deployment> {
                 .args(["--namespace=dra-guest", "describe", "pods"]),
         )
     };
-    wait::until("the plugin's pod runs", LIMIT, || {
+    wait::until("the plugin's pod runs", wait::PATIENCE, || {
         let pods = stage.bed.get(PODS)?;
         let ready = pods.pointer("/items/0/status/containerStatuses/0/ready");
         Ok((ready == Some(&Value::Bool(true))).then_some(()))
     })
     .with_context(|| logs().unwrap_or_default())?;
     // It runs before it has connected.
-    wait::until("containerd has the plugin", LIMIT, || {
+    wait::until("containerd has the plugin", wait::PATIENCE, || {
         Ok((fs::read_to_string(&containerd)?.matches(CONNECTED).count() > before).then_some(()))
     })?;
     Ok(deployment)

@@ -7,7 +7,6 @@ mod relay;
 
 use std::fs;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::Cluster;
@@ -17,9 +16,6 @@ use dra_guest_tests::way_on_node::{Asker, Bed, DEVICE, DRIVER};
 use serde_json::{Value, json};
 
 use crate::pod::Pod;
-
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(2);
 
 static STAGE: Shared<Stage> = Shared::new(|| {
     let bed = Bed::new(Cluster::start("nri")?, Asker::Plugin)?;
@@ -77,10 +73,14 @@ impl Stage {
     /// Waits until the document has this address, and gives it.
     fn document_with(&self, address: &str) -> Result<Value> {
         let path = self.pod()?.document_file(&self.bed);
-        let waited = wait::until(&format!("{address} in the document"), LIMIT, || {
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            Ok(text.contains(address).then_some(text))
-        });
+        let waited = wait::until(
+            &format!("{address} in the document"),
+            wait::PATIENCE,
+            || {
+                let text = fs::read_to_string(&path).unwrap_or_default();
+                Ok(text.contains(address).then_some(text))
+            },
+        );
         let text = waited.with_context(|| self.bed.plugin_log().unwrap_or_default())?;
         Ok(serde_json::from_str(&text)?)
     }
@@ -135,7 +135,7 @@ fn finds_again(stage: &mut Stage) -> Result<()> {
 
 fn forgets(stage: &mut Stage) -> Result<()> {
     stage.end()?;
-    wait::until("the plugin watches nothing", LIMIT, || {
+    wait::until("the plugin watches nothing", wait::PATIENCE, || {
         Ok((stage.watches()? == 0).then_some(()))
     })
 }

@@ -14,8 +14,6 @@ use dra_guest_tests::way::VM_MOUNT;
 use dra_guest_tests::way_on_node::Bed;
 use serde_json::{Value, json};
 
-use crate::LIMIT;
-
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// A pod that runs.
@@ -34,7 +32,7 @@ impl Pod {
             .create(PODS, &object(&name, annotations))?
             .object()?;
         let path = format!("{PODS}/{name}");
-        let pod = wait::until("the pod runs", LIMIT, || {
+        let pod = wait::until("the pod runs", wait::PATIENCE, || {
             let pod = bed.get(&path)?;
             if pod["status"]["phase"] == "Failed" {
                 bail!("it has failed: {}", pod["status"]);
@@ -61,11 +59,11 @@ impl Pod {
     pub fn end(self, bed: &Bed) -> Result<()> {
         let path = format!("{PODS}/{}", self.name);
         bed.cluster.admin().delete(&path)?.object()?;
-        wait::until("the pod has gone", LIMIT, || {
+        wait::until("the pod has gone", wait::PATIENCE, || {
             Ok((bed.cluster.admin().get(&path)?.status == 404).then_some(()))
         })?;
         let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
-        wait::until("its claim has gone", LIMIT, || {
+        wait::until("its claim has gone", wait::PATIENCE, || {
             Ok((bed.get(claims)?["items"] == json!([])).then_some(()))
         })
     }

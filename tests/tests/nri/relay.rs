@@ -8,7 +8,7 @@ use dra_guest_tests::way::{NIC_MAC, NIC_NAME};
 use dra_guest_tests::way_on_node::{Asker, DEVICE};
 use serde_json::{Value, json};
 
-use crate::{LIMIT, Stage};
+use crate::Stage;
 
 /// Where the relay listens for the plugin.
 pub(crate) const SOCKET: &str = "/run/dra-guest/relay/attributes.sock";
@@ -40,7 +40,7 @@ pub(crate) fn is_asked(stage: &mut Stage) -> Result<()> {
     ];
     stage.bed.start_plugin(&options)?;
     let log = stage.bed.cluster.control().logs().join("relay.log");
-    wait::until("the relay listens", LIMIT, || {
+    wait::until("the relay listens", wait::PATIENCE, || {
         relay.check()?;
         // In the node's own /run.
         let directory = stage

@@ -4,7 +4,6 @@ mod objects;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::cluster::{Asked, ControlPlane, ServiceAccount, User};
@@ -15,9 +14,6 @@ use dra_guest_tests::wait;
 use serde_json::Value;
 
 use dra_guest_tests::relay::guest::Guest;
-
-/// Much more than it takes.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 pub struct Node<'a> {
     control: &'a ControlPlane,
@@ -82,8 +78,8 @@ impl<'a> Node<'a> {
 
     pub fn guest_at(&self, cid: u32) -> Result<Guest> {
         let socket = self.directory.path().join(format!("vm{cid}_10739"));
-        wait::until("the relay answers a guest's hello", PATIENCE, || {
-            Guest::connect(&socket, PATIENCE)
+        wait::until("the relay answers a guest's hello", wait::PATIENCE, || {
+            Guest::connect(&socket, wait::PATIENCE)
         })
     }
 
@@ -123,7 +119,7 @@ impl<'a> Node<'a> {
     pub fn terminate(&self) -> Result<()> {
         self.relay.terminate()?;
         let socket = self.directory.path().join("vm5_10739");
-        wait::until("the end of listening", PATIENCE, || {
+        wait::until("the end of listening", wait::PATIENCE, || {
             Ok((!socket.exists()).then_some(()))
         })
     }
@@ -152,14 +148,14 @@ impl<'a> Node<'a> {
     }
 
     pub fn wait_until_metric(&self, series: &str, holds: impl Fn(f64) -> bool) -> Result<()> {
-        wait::until(&format!("what {series} has to be"), PATIENCE, || {
+        wait::until(&format!("what {series} has to be"), wait::PATIENCE, || {
             Ok(holds(self.metric(series)?).then_some(()))
         })
     }
 
     pub fn wait_for_log(&self, words: &str) -> Result<()> {
         let log = self.directory.path().join("relay.log");
-        wait::until(&format!("{words} in the log"), PATIENCE, || {
+        wait::until(&format!("{words} in the log"), wait::PATIENCE, || {
             Ok(fs::read_to_string(&log)?.contains(words).then_some(()))
         })
         .with_context(|| fs::read_to_string(&log).unwrap_or_default())
@@ -191,7 +187,7 @@ impl<'a> Node<'a> {
         mut holds: impl FnMut(&str) -> bool,
     ) -> Result<()> {
         let mut last = String::new();
-        wait::until(&format!("{what} on {claim}"), PATIENCE, || {
+        wait::until(&format!("{what} on {claim}"), wait::PATIENCE, || {
             last = said(&self.read(claim)?);
             Ok(holds(&last).then_some(()))
         })

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::cluster::{Client, Components, ControlPlane, ServiceAccount, User};
@@ -19,7 +18,6 @@ use dra_guest_tests::relay::monitor::METRICS;
 use dra_guest_tests::relay::objects::{self, DRIVER, PODS};
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The Events on a VM, as core/v1 has them, which `kubectl describe` reads.
 fn events_of(admin: &Client, vm: &str) -> Result<Vec<Value>> {
@@ -30,7 +28,7 @@ fn events_of(admin: &Client, vm: &str) -> Result<Vec<Value>> {
 }
 
 fn wait_for_event(admin: &Client, vm: &str, reason: &str) -> Result<Value> {
-    wait::until(&format!("{reason} on {vm}"), PATIENCE, || {
+    wait::until(&format!("{reason} on {vm}"), wait::PATIENCE, || {
         let events = events_of(admin, vm)?;
         Ok(events.into_iter().find(|event| event["reason"] == reason))
     })
@@ -166,7 +164,7 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
     let node = Node::start(control, "node-oi", &account, &[METRICS])?;
     assert_eq!(node.get("/healthz")?.0, 200);
     let vms = "the VirtualMachineInstances of the node are not listed yet\n";
-    wait::until("the pods to be listed", PATIENCE, || {
+    wait::until("the pods to be listed", wait::PATIENCE, || {
         let (status, words) = node.get("/readyz")?;
         ensure!(status == 503, "{status} {words}");
         Ok((words == vms).then_some(()))
@@ -180,7 +178,7 @@ pub fn readiness(control: &mut ControlPlane) -> Result<()> {
     let mut object = control.admin().get(role)?.object()?;
     object["rules"] = json!(rules());
     control.admin().replace(role, &object)?.object()?;
-    wait::until("readiness", PATIENCE, || {
+    wait::until("readiness", wait::PATIENCE, || {
         Ok((node.get("/readyz")?.0 == 200).then_some(()))
     })
 }

@@ -11,7 +11,6 @@ use dra_guest_tests::wait;
 
 const GUESTS: u32 = 6;
 const KILLS: u32 = 20;
-const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A guest as the relay hears it.
 #[derive(Default)]
@@ -68,7 +67,7 @@ fn kill_once(fleet: &Fleet<'_>, spoken: &[Spoken], kill: u32, moments: &mut Mome
                 .sum()
         };
         let before = sum();
-        wait::until("a word that is written", PATIENCE, || {
+        wait::until("a word that is written", wait::PATIENCE, || {
             Ok((sum() > before).then_some(()))
         })?;
     }

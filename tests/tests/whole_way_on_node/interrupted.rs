@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::command::stdout_of;
@@ -16,8 +15,6 @@ use dra_guest_tests::way_on_node::Arrival;
 
 /// Its step when all is running: the cluster, pods, and the guest.
 const MOMENT: &str = "boot the guest";
-/// Much more than it takes, on a machine that does much else.
-const LIMIT: Duration = Duration::from_mins(1);
 
 /// A demo that ends with the check, also where that fails half-way.
 struct Demo(Child);
@@ -45,7 +42,7 @@ pub(crate) fn leaves_nothing(_: &mut Arrival) -> Result<()> {
         ensure!(length > 0, "it ended before it came to {MOMENT}: {said}");
     }
     let state = target_directory()?.join("cluster/demo");
-    let started = wait::until("QEMU runs", LIMIT, || {
+    let started = wait::until("QEMU runs", wait::PATIENCE, || {
         let started = programs_of(id)?;
         let runs = started.iter().any(|words| words.contains("qemu-system"));
         Ok(runs.then_some(started))
