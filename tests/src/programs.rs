@@ -46,17 +46,7 @@ pub fn cdi_spec() -> Result<String> {
 }
 
 fn build(package: &str, target: &str) -> Result<PathBuf> {
-    let mut cargo = Command::new(env!("CARGO"));
-    // What cargo says to a test of its package, a build script (ring's) would take for a change, and all would be built
-    // anew after each `make build`.
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy();
-        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-            cargo.env_remove(&*name);
-        }
-    }
-    let output = cargo
-        .current_dir(workspace())
+    let output = cargo()
         .args(["build", "--quiet", "--locked", "--release", "--package"])
         .arg(package)
         .args(["--target", target])
@@ -74,6 +64,25 @@ fn build(package: &str, target: &str) -> Result<PathBuf> {
         .filter_map(|message| Some(PathBuf::from(message.get("executable")?.as_str()?)))
         .find(|path| path.ends_with(package))
         .with_context(|| format!("cargo named no binary of {package}"))
+}
+
+/// Cargo, in the workspace.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(workspace());
+    forget_package(&mut cargo);
+    cargo
+}
+
+/// Takes from a command what cargo says to a program of a package that it runs: a build script (ring's) would take it
+/// for a change, and all would be built anew each time.
+pub fn forget_package(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&*name);
+        }
+    }
 }
 
 /// The root of the workspace.

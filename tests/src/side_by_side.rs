@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::programs::workspace;
+use crate::programs::{cargo, workspace};
 
 /// How many at a time, for two cores.
 const LANES: usize = 3;
@@ -108,8 +108,7 @@ fn locked<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn build() -> Result<Vec<Program>> {
-    let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+    let output = cargo()
         .args(["test", "--locked", "--workspace", "--no-run"])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())

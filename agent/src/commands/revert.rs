@@ -36,7 +36,11 @@ pub(super) async fn revert(roots: &Roots, dry_run: bool) -> Result<Exit, Ended> 
         .retain(|thing| after.open.contains(thing))
         .map_err(Ended::failed)?;
     // The managers may have the interfaces back now.
-    failed.extend(owners::take_back(roots, &observation.interfaces).await);
+    let troubles = owners::take_back(roots, &observation.interfaces).await;
+    for trouble in &troubles {
+        tracing::error!("{trouble}");
+    }
+    failed.extend(troubles);
     Status::remove(roots).map_err(Ended::failed)?;
     print(for_people(&planned))?;
     failed.extend(planned.left);

@@ -12,7 +12,7 @@ use crate::pause::pause;
 const NMCLI: &str = "/usr/bin/nmcli";
 
 /// How long a manager may take.
-const DEADLINE: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Tells it; says why it could not be told.

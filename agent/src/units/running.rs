@@ -18,7 +18,7 @@ use crate::roots::Roots;
 use crate::small_file;
 
 /// How long all of them may take: a pass waits for it.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// What bounds a unit at once (`systemd.resource-control(5)`).
 const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];

@@ -2,17 +2,14 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
-use crate::programs::workspace;
+use crate::programs::{forget_package, target_directory, workspace};
 
 /// The time that the packages' files are to have, in seconds since 1970: 2026-01-01.
 pub const SOURCE_TIME: &str = "1767225600";
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The target of this machine.
 pub fn target() -> String {
@@ -53,20 +50,12 @@ impl Packages {
     }
 
     fn build_with(version: &str, target: &str, options: &[&str]) -> Result<Self> {
-        // Builds share a directory of what they pack.
-        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir()?;
         let mut recipe = Command::new(workspace().join("packaging/build.sh"));
-        // What cargo says to a test of its package, a build script would take for a change.
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy();
-            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-                recipe.env_remove(&*name);
-            }
-        }
+        forget_package(&mut recipe);
         let output = recipe
             .env("SOURCE_DATE_EPOCH", SOURCE_TIME)
-            .env("CARGO_TARGET_DIR", crate::programs::target_directory()?)
+            .env("CARGO_TARGET_DIR", target_directory()?)
             .args(["--version", version, "--out"])
             .arg(directory.path())
             .args(options)

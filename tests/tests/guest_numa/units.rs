@@ -39,7 +39,7 @@ fn of(guest: &mut Guest, unit: &str) -> Result<(String, String, String)> {
 fn expect(guest: &mut Guest, unit: &str, expected: [&str; 3]) -> Result<()> {
     let mut seen = Default::default();
     let what = format!("{unit} has {expected:?}");
-    wait::until(&what, Duration::from_secs(20), || {
+    wait::until(&what, wait::PATIENCE, || {
         seen = of(guest, unit)?;
         let (cpus, nodes, policy) = &seen;
         Ok((expected == [cpus, nodes, policy]).then_some(()))
