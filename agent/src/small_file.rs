@@ -1,11 +1,12 @@
 //! Reads small files of sysfs, `/run` and `/etc` with few system calls: a pass looks at one or two for
 //! each NIC.
 
+use std::cell::RefCell;
 use std::io;
+use std::marker::PhantomData;
 use std::mem;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use device_attributes::limits;
 use rustix::fs::{Mode, OFlags, open};
@@ -16,8 +17,10 @@ use crate::kernel_calls::close_together;
 /// As much as is read at first: more than a file of sysfs or a manager's state of an interface has.
 const FIRST: usize = 4096;
 
-/// The files that were read while a [`Closing`] is there.
-static READ: Mutex<Option<Vec<OwnedFd>>> = Mutex::new(None);
+thread_local! {
+    /// The files that this thread read while a [`Closing`] of it is there: another one may have descriptors of its own.
+    static READ: RefCell<Option<Vec<OwnedFd>>> = const { RefCell::new(None) };
+}
 
 /// How many of them are open at once.
 const OPEN: usize = 64;
@@ -25,34 +28,38 @@ const OPEN: usize = 64;
 /// As long as it is there, what was read stays open, to be closed together: a pass reads a file or two for
 /// each NIC, and to close each is a third of what that asks of the kernel.
 #[derive(Debug)]
-pub(crate) struct Closing(());
+pub(crate) struct Closing {
+    /// It stays with its thread.
+    _thread: PhantomData<*const ()>,
+}
 
 impl Closing {
     /// Begins; where one has begun already, that goes on.
     pub(crate) fn begin() -> Self {
-        let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-        read.get_or_insert_default();
-        Self(())
+        READ.with_borrow_mut(|read| {
+            read.get_or_insert_default();
+        });
+        Self {
+            _thread: PhantomData,
+        }
     }
 }
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        let read = READ.lock().unwrap_or_else(PoisonError::into_inner).take();
-        close_together(read.unwrap_or_default());
+        close_together(READ.take().unwrap_or_default());
     }
 }
 
 /// A file that was read to its end.
 fn close(file: OwnedFd) {
-    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(files) = read.as_mut() else {
-        return;
-    };
-    files.push(file);
-    if files.len() == OPEN {
-        close_together(mem::take(files));
-    }
+    READ.with_borrow_mut(|read| {
+        let Some(files) = read else { return };
+        files.push(file);
+        if files.len() == OPEN {
+            close_together(mem::take(files));
+        }
+    });
 }
 
 /// A whole file. A FIFO does not block, and no child inherits it.
