@@ -31,19 +31,23 @@ const OF_THE_NODE: [&str; 8] = [
 ];
 
 /// The longest, first; what is not named here comes after them.
-const LONGEST: [&str; 12] = [
-    "hook_runtimes",
+const LONGEST: [&str; 16] = [
     "guest_boot",
-    "guest_numa",
     "nri",
+    "guest_numa",
     "hook_attacks",
     "whole_way_on_node",
     "guest_networkd",
-    "relay_on_node",
-    "deploy",
-    "packages",
-    "guest_network_manager",
     "guest_ways_in",
+    "packages",
+    "relay_on_node",
+    "guest",
+    "guest_stock_image",
+    "guest_network_manager",
+    "deploy",
+    "guest_firmware",
+    "guest_ifupdown",
+    "guest_without_share",
 ];
 
 /// A test program, as cargo built it.
