@@ -1,13 +1,13 @@
 //! Where the attributes come from: the first source that answers wins.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use device_attributes::document::FILE_NAME;
 use device_attributes::read::tree::{self, Broken};
 use device_attributes::read::{self, Form, Reading, file};
-use device_attributes::{ReadError, ReadErrorKind};
+use device_attributes::{ReadError, ReadErrorKind, hexadecimal};
 use sha2::{Digest, Sha256};
 
 use crate::roots::Roots;
@@ -186,12 +186,7 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     for part in parts {
         hash.update(part);
     }
-    let mut text = String::from("sha256:");
-    for byte in hash.finalize() {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    format!("sha256:{}", hexadecimal(&hash.finalize()))
 }
 
 #[cfg(test)]

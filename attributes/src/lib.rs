@@ -10,6 +10,7 @@
 mod attribute;
 pub mod document;
 mod error;
+mod hexadecimal;
 mod interface_address;
 mod interface_name;
 mod keys;
@@ -26,6 +27,7 @@ mod text;
 pub use attribute::AttributeValue;
 pub use document::{Claim, Device, DeviceIdentity, Document, Guest, Host, Network, Pod};
 pub use error::{Position, ReadError, ReadErrorKind, TreeLimit};
+pub use hexadecimal::hexadecimal;
 pub use interface_address::{InterfaceAddress, InterfaceAddressError};
 pub use interface_name::{InterfaceName, InterfaceNameError};
 pub use mac::{MacAddress, MacError};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::hexadecimal::pair;
+
 /// A 48-bit hardware address that can belong to one network interface.
 ///
 /// Never zero and never multicast: the kernel refuses both as an interface's address
@@ -87,11 +89,13 @@ impl FromStr for MacAddress {
 
 impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, byte) in self.0.iter().enumerate() {
-            let separator = if position == 0 { "" } else { ":" };
-            write!(f, "{separator}{byte:02x}")?;
+        let mut text = [b':'; 17];
+        for (place, byte) in text.chunks_mut(3).zip(self.0) {
+            for (place, digit) in place.iter_mut().zip(pair(byte)) {
+                *place = digit;
+            }
         }
-        Ok(())
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

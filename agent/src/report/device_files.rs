@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use device_attributes::report::DeviceReport;
-use device_attributes::{Claim, DeviceIdentity, Name};
+use device_attributes::{Claim, DeviceIdentity, Name, hexadecimal};
 use sha2::{Digest, Sha256};
 
 use super::DeviceStatus;
@@ -116,29 +116,32 @@ fn remove_others(directory: &Path, present: &BTreeSet<String>) -> io::Result<()>
 
 /// The names of the devices' files without their ending, each different.
 fn stems(devices: &[DeviceStatus]) -> Vec<String> {
-    let short = |device: &DeviceStatus| short_stem(&device.report.identity);
-    let long = |device: &DeviceStatus| long_stem(&device.report.identity);
-    let mut shorts: BTreeMap<String, usize> = BTreeMap::new();
-    let mut longs: BTreeMap<String, usize> = BTreeMap::new();
-    for device in devices {
-        *shorts.entry(short(device)).or_default() += 1;
-        *longs.entry(long(device)).or_default() += 1;
+    let identities = || devices.iter().map(|device| &device.report.identity);
+    let mut stems: Vec<String> = identities().map(short_stem).collect();
+    let mut shared = taken_twice(&stems);
+    for (stem, identity) in stems.iter_mut().zip(identities()) {
+        if shared.contains(stem) {
+            *stem = long_stem(identity);
+        }
     }
+    shared = taken_twice(&stems);
+    // Nothing tells them apart but their place in the document.
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-    let stems = devices.iter().map(|device| {
-        let (short, long) = (short(device), long(device));
-        if shorts.get(&short) == Some(&1) {
-            return short;
+    for stem in &mut stems {
+        if shared.contains(stem) {
+            let number = numbers.entry(stem.clone()).or_default();
+            *number += 1;
+            let _ = write!(stem, ".{number}");
         }
-        if longs.get(&long) == Some(&1) {
-            return long;
-        }
-        // Nothing tells them apart but their place in the document.
-        let number = numbers.entry(long.clone()).or_default();
-        *number += 1;
-        format!("{long}.{number}")
-    });
-    stems.map(|stem| fitting(&stem)).collect()
+    }
+    stems.into_iter().map(fitting).collect()
+}
+
+/// Those that stand there more than once.
+fn taken_twice(stems: &[String]) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let again = stems.iter().filter(|stem| !seen.insert(stem.as_str()));
+    again.cloned().collect()
 }
 
 /// Claim and request. A claim made from a template has a random name: its name in the pod is the one
@@ -172,16 +175,15 @@ fn escaped(name: Option<&Name>) -> String {
 }
 
 /// The stem, cut where it is too long for a file's name, with a digest of the whole.
-fn fitting(stem: &str) -> String {
+fn fitting(stem: String) -> String {
     if stem.len() <= STEM_BYTES {
-        return stem.to_owned();
+        return stem;
     }
     // It is ASCII.
     let mut text = stem.get(..STEM_BYTES).unwrap_or_default().to_owned();
     text.push('~');
-    for byte in Sha256::digest(stem).iter().take(8) {
-        let _ = write!(text, "{byte:02x}");
-    }
+    let digest = Sha256::digest(&stem);
+    text.push_str(&hexadecimal(digest.first_chunk::<8>().unwrap_or(&[0; 8])));
     text
 }
 

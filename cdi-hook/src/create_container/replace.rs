@@ -1,8 +1,8 @@
 //! Replacing a file whole or not at all, in a directory whose other files are a stranger's.
 
-use std::fmt::Write as _;
 use std::os::fd::{AsFd, OwnedFd};
 
+use device_attributes::hexadecimal;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -138,10 +138,5 @@ impl Drop for Temporary<'_> {
 fn temporary_name(name: &str) -> Result<String, Errno> {
     let mut random = [0_u8; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut text = format!(".{name}.");
-    for byte in random {
-        // Writing to memory cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
+    Ok(format!(".{name}.{}", hexadecimal(&random)))
 }

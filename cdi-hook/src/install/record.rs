@@ -1,6 +1,7 @@
 //! What was installed: a file beside the binary, by which `uninstall` removes exactly that, and
 //! by which the next `install` knows a file as its own.
 
+use device_attributes::hexadecimal;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -74,13 +75,4 @@ impl Record {
             }
         }
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to memory cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
