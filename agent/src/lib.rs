@@ -1,8 +1,8 @@
 //! The agent in the guest: observe → plan → apply → verify → report, a room for each step.
 
 pub mod apply;
-pub mod cli;
-pub mod commands;
+pub mod command_line;
+mod commands;
 pub mod concern;
 pub mod damper;
 pub mod exit;
@@ -32,3 +32,29 @@ mod state_directory;
 pub mod udev;
 pub mod units;
 pub mod verify;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use command_line::{PROGRAM, Parsed, WRONG_USAGE};
+
+/// Runs the program: reads the command line and does what it asks for.
+pub fn main() -> ExitCode {
+    match command_line::parse(&PROGRAM, std::env::args_os().skip(1)) {
+        Ok(Parsed::Run(invocation)) => {
+            (invocation.command().run)(&invocation).unwrap_or_else(|error| wrong_usage(&error))
+        }
+        Ok(Parsed::Print(text)) => commands::print_help(&text),
+        Err(error) => wrong_usage(&error),
+    }
+}
+
+fn wrong_usage(error: &command_line::UsageError) -> ExitCode {
+    print_error(error);
+    ExitCode::from(WRONG_USAGE)
+}
+
+fn print_error(error: &dyn std::fmt::Display) {
+    // The exit code says it too, where nobody reads.
+    let _ = writeln!(std::io::stderr(), "dra-guest-agent: {error}");
+}

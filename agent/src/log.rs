@@ -10,9 +10,22 @@ static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
 /// The most bytes that wait.
 const MOST: usize = 64 * 1024;
 
+/// Begins to tell what is done. The journal, or whoever reads standard error, adds the time.
+pub(crate) fn begin(level: tracing::Level) {
+    tracing_subscriber::fmt()
+        .with_writer(|| Lines)
+        .with_max_level(level)
+        .with_target(false)
+        .with_ansi(false)
+        .without_time()
+        // A journal that has gone away is no reason to end: the default would panic then.
+        .log_internal_errors(false)
+        .init();
+}
+
 /// Standard error, as `tracing_subscriber` writes to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Lines;
+struct Lines;
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {

@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory as _};
 
-use crate::hook_command;
+use crate::clap_command;
 
 /// A program that is shipped: the name of its package and of its binary.
 pub(crate) struct Program {
@@ -16,11 +16,11 @@ pub(crate) struct Program {
 pub(crate) const PROGRAMS: [Program; 4] = [
     Program {
         name: "dra-guest-agent",
-        command: dra_guest_agent::cli::Cli::command,
+        command: || clap_command::of(&dra_guest_agent::command_line::PROGRAM),
     },
     Program {
         name: "dra-cdi-hook",
-        command: hook_command::command,
+        command: || clap_command::of(&dra_cdi_hook::command_line::PROGRAM),
     },
     Program {
         name: "dra-guest-nri",

@@ -4,8 +4,8 @@
 //! parts. Everything follows from the sources: the same sources give the same bytes.
 
 mod bill;
+mod clap_command;
 mod commands;
-mod hook_command;
 mod licences;
 mod parts;
 mod runtime;

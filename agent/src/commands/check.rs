@@ -1,20 +1,12 @@
 //! `check`: the state as an exit code, for probes.
 
+use super::written;
 use crate::exit::{Ended, Exit};
-use crate::report::Status;
 use crate::roots::Roots;
 
 pub(super) fn check(roots: &Roots) -> Result<Exit, Ended> {
     let ended = |exit, message: String| Err(Ended { exit, message });
-    let Some(status) = Status::read(roots).map_err(Ended::failed)? else {
-        return ended(
-            Exit::NoAttributes,
-            format!(
-                "there is no {}: the agent has not run yet",
-                Status::path(roots).display()
-            ),
-        );
-    };
+    let status = written::status(roots)?;
     if status.ready {
         return Ok(Exit::Done);
     }

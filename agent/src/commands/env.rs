@@ -2,15 +2,15 @@
 
 use std::io::Write as _;
 
-use super::{near, print};
+use super::{near, print, written};
 use crate::exit::{Ended, Exit};
 use crate::numa::{Bounds, Topology};
-use crate::report::device_files;
+use crate::report::{choose, device_files};
 use crate::roots::Roots;
 
 pub(super) fn env(roots: &Roots, device: &str) -> Result<Exit, Ended> {
-    let status = near::status(roots)?;
-    let chosen = status.device(device).map_err(Ended::usage)?;
+    let status = written::devices(roots)?;
+    let chosen = choose(&status.devices, device).map_err(Ended::usage)?;
     let remark = |remark: &str| {
         // Standard output is what a script reads.
         let _ = writeln!(std::io::stderr(), "dra-guest-agent: {device}: {remark}");

@@ -3,37 +3,47 @@
 use std::convert::Infallible;
 use std::ffi::{CString, OsString};
 use std::io::Write as _;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use nix::errno::Errno;
 use nix::unistd::execvp;
 
-use super::near;
-use crate::cli::Exec;
+use super::{near, written};
 use crate::exit::{Ended, Exit};
 use crate::kernel_calls::restore_sigpipe;
-use crate::numa::placement::place;
+use crate::numa::placement::{Memory, place};
+use crate::report::choose;
 use crate::roots::Roots;
 
-pub(super) fn exec(roots: &Roots, arguments: Exec) -> Result<Exit, Ended> {
-    let Exec {
+/// What a command is to be near, and how strictly.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The device, by one of its names.
+    pub(super) device: String,
+    /// Where the command's memory comes from.
+    pub(super) memory: Memory,
+    /// Whether it is not to run elsewhere.
+    pub(super) strict: bool,
+}
+
+pub(super) fn exec(roots: &Roots, target: &Target, command: &[OsString]) -> Result<Exit, Ended> {
+    let Target {
         device,
         memory,
         strict,
-        command,
-    } = arguments;
+    } = target;
     // Nothing but a status and sysfs is asked: each system call delays the command.
-    let status = near::status(roots)?;
-    let chosen = status.device(&device).map_err(Ended::usage)?;
+    let places = written::places(roots)?;
+    let chosen = choose(&places.devices, device).map_err(Ended::usage)?;
     let failed = |error: &dyn std::fmt::Display| Ended::failed(format!("{device}: {error}"));
     let remarks = match near::near(chosen).map_err(|why| failed(&why))? {
         near::Near::Nodes { nodes, cpus } => {
-            place(&roots.sys, &nodes, cpus.as_ref(), memory).map_err(|error| failed(&error))?
+            place(&roots.sys, &nodes, cpus.as_ref(), *memory).map_err(|error| failed(&error))?
         }
         near::Near::Everywhere => Vec::new(),
         near::Near::Unknown(why) => vec![format!("{why}: it runs on any CPU")],
     };
-    if strict && !remarks.is_empty() {
+    if *strict && !remarks.is_empty() {
         return Err(failed(&remarks.join("; ")));
     }
     for remark in remarks {
@@ -45,10 +55,10 @@ pub(super) fn exec(roots: &Roots, arguments: Exec) -> Result<Exit, Ended> {
 }
 
 /// Puts the command in this process' place.
-fn replace(command: Vec<OsString>) -> Result<Infallible, Ended> {
+fn replace(command: &[OsString]) -> Result<Infallible, Ended> {
     let words: Result<Vec<CString>, _> = command
-        .into_iter()
-        .map(|word| CString::new(word.into_vec()))
+        .iter()
+        .map(|word| CString::new(word.as_bytes()))
         .collect();
     // An argument that the kernel handed over has no NUL in it.
     let words = words.map_err(Ended::usage)?;

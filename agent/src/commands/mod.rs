@@ -11,36 +11,108 @@ mod revert;
 mod run;
 mod status;
 mod validate;
+mod written;
 
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use tokio::runtime::Builder;
 
-use crate::cli::{Cli, Command};
+use crate::command_line::{Invocation, UsageError, options, places, roots};
 use crate::exit::{Ended, Exit};
+use crate::log;
 use crate::netlink::Netlink;
 use crate::pause::block_on;
 use crate::policy::Policy;
+use crate::print_error;
 use crate::roots::Roots;
 
-/// Runs the command.
-///
-/// # Errors
-/// With the exit code and the sentence for standard error.
-pub fn run(cli: Cli) -> Result<Exit, Ended> {
-    let roots = Roots::from(cli.roots);
-    match cli.command {
-        Command::Run(source) => service(run::run(&roots, &source.places())),
-        Command::Apply { source, wait } => block_on(apply::apply(&roots, &source.places(), wait)),
-        Command::Plan { source, json } => block_on(plan::plan(&roots, &source.places(), json)),
-        Command::Status { json } => status::status(&roots, json),
-        Command::Check => check::check(&roots),
-        Command::Env { device } => env::env(&roots, &device),
-        Command::Exec(arguments) => exec::exec(&roots, arguments),
-        Command::Inspect { json } => block_on(inspect::inspect(&roots, json)),
-        Command::Revert { dry_run } => block_on(revert::revert(&roots, dry_run)),
-        Command::Validate { files } => validate::validate(&files),
-    }
+/// How a command ended, for the program's end, or what is wrong with its arguments.
+type Answer = Result<ExitCode, UsageError>;
+
+pub(crate) fn run(invocation: &Invocation) -> Answer {
+    let (roots, places) = (roots(invocation)?, places(invocation)?);
+    begin_log(invocation)?;
+    Ok(end(service(run::run(&roots, &places))))
+}
+
+pub(crate) fn apply(invocation: &Invocation) -> Answer {
+    let (roots, places) = (roots(invocation)?, places(invocation)?);
+    let wait = invocation.required(&options::WAIT)?;
+    begin_log(invocation)?;
+    Ok(end(block_on(apply::apply(&roots, &places, wait))))
+}
+
+pub(crate) fn plan(invocation: &Invocation) -> Answer {
+    let (roots, places) = (roots(invocation)?, places(invocation)?);
+    let json = invocation.has(&options::JSON);
+    begin_log(invocation)?;
+    Ok(end(block_on(plan::plan(&roots, &places, json))))
+}
+
+pub(crate) fn status(invocation: &Invocation) -> Answer {
+    let json = invocation.has(&options::JSON);
+    Ok(end(status::status(&roots(invocation)?, json)))
+}
+
+pub(crate) fn check(invocation: &Invocation) -> Answer {
+    Ok(end(check::check(&roots(invocation)?)))
+}
+
+/// Tells nothing on its way: what delays the command is left out.
+pub(crate) fn exec(invocation: &Invocation) -> Answer {
+    let target = exec::Target {
+        device: invocation.required(&options::DEVICE)?,
+        memory: invocation.required(&options::MEMORY)?,
+        strict: invocation.has(&options::STRICT),
+    };
+    let roots = roots(invocation)?;
+    Ok(end(exec::exec(&roots, &target, invocation.operands())))
+}
+
+pub(crate) fn env(invocation: &Invocation) -> Answer {
+    let device: String = invocation.required(&options::DEVICE)?;
+    Ok(end(env::env(&roots(invocation)?, &device)))
+}
+
+pub(crate) fn inspect(invocation: &Invocation) -> Answer {
+    let json = invocation.has(&options::JSON);
+    let roots = roots(invocation)?;
+    begin_log(invocation)?;
+    Ok(end(block_on(inspect::inspect(&roots, json))))
+}
+
+pub(crate) fn revert(invocation: &Invocation) -> Answer {
+    let dry_run = invocation.has(&options::DRY_RUN);
+    let roots = roots(invocation)?;
+    begin_log(invocation)?;
+    Ok(end(block_on(revert::revert(&roots, dry_run))))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the others")]
+pub(crate) fn validate(invocation: &Invocation) -> Answer {
+    let files = invocation.operands().iter().map(PathBuf::from);
+    let files: Vec<PathBuf> = files.collect();
+    Ok(end(validate::validate(&files)))
+}
+
+/// Prints what `--help` asks for.
+pub(crate) fn print_help(text: &str) -> ExitCode {
+    end(print(text.trim_end()).map(|()| Exit::Done))
+}
+
+fn begin_log(invocation: &Invocation) -> Result<(), UsageError> {
+    log::begin(invocation.required(&options::LOG_LEVEL)?);
+    Ok(())
+}
+
+fn end(result: Result<Exit, Ended>) -> ExitCode {
+    let exit = result.unwrap_or_else(|ended| {
+        print_error(&ended.message);
+        ended.exit
+    });
+    exit.into()
 }
 
 /// Runs the service, which waits for vsock and signals too.

@@ -1,9 +1,7 @@
 //! What the status says of where a device is.
 
-use crate::exit::{Ended, Exit};
 use crate::numa::{By, CpuList, NodeList};
-use crate::report::{DeviceStatus, LocalityStatus, Status};
-use crate::roots::Roots;
+use crate::report::{LocalityStatus, Whereabouts};
 
 /// What is near a device.
 pub(super) enum Near {
@@ -18,35 +16,16 @@ pub(super) enum Near {
     Unknown(String),
 }
 
-/// The status that the service or an `apply` has written.
-pub(super) fn status(roots: &Roots) -> Result<Status, Ended> {
-    let none = |message: String| Ended {
-        exit: Exit::NoAttributes,
-        message,
-    };
-    let status = Status::read(roots).map_err(Ended::failed)?.ok_or_else(|| {
-        let path = Status::path(roots);
-        none(format!(
-            "there is no {}: the agent has not run yet",
-            path.display()
-        ))
-    })?;
-    match status.problem {
-        Some(problem) if status.document_digest.is_none() => Err(none(problem)),
-        _ => Ok(status),
-    }
-}
-
 /// Where the device is.
 ///
 /// # Errors
 /// With why it is nowhere in the guest.
-pub(super) fn near(device: &DeviceStatus) -> Result<Near, String> {
-    let report = &device.report;
-    if report.interface_name.is_none() && report.guest_pci_address.is_none() {
-        return Err(format!("{}: {}", report.reason, report.message));
+pub(super) fn near(device: &impl Whereabouts) -> Result<Near, String> {
+    if device.interface_name().is_none() && device.guest_pci_address().is_none() {
+        let (reason, message) = device.outcome();
+        return Err(format!("{reason}: {message}"));
     }
-    match &device.locality {
+    match device.locality() {
         None => Ok(Near::Everywhere),
         Some(LocalityStatus::Near(near)) => Ok(Near::Nodes {
             nodes: near.nodes.clone(),

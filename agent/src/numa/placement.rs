@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use std::str::FromStr;
+
 use device_attributes::NodeId;
 
 use super::topology::{cpus_of_node, isolated_cpus, online_nodes};
@@ -10,7 +12,7 @@ use super::{CpuList, NodeList};
 use crate::kernel_calls::{MemoryMode, affinity, set_affinity, set_memory_policy};
 
 /// What the memory of a command is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Memory {
     /// From the device's nodes alone: with none left there, the kernel ends the command.
     Bind,
@@ -19,6 +21,31 @@ pub enum Memory {
     Preferred,
     /// As it was.
     None,
+}
+
+/// A word that is none of [`Memory::NAMES`].
+#[derive(Debug, thiserror::Error)]
+#[error("expected is bind, preferred or none")]
+pub struct MemoryError;
+
+impl Memory {
+    /// What each is called on a command line.
+    pub const NAMES: &[&str] = &["bind", "preferred", "none"];
+    /// What the default is called.
+    pub const PREFERRED: &str = "preferred";
+}
+
+impl FromStr for Memory {
+    type Err = MemoryError;
+
+    fn from_str(name: &str) -> Result<Self, MemoryError> {
+        match name {
+            "bind" => Ok(Self::Bind),
+            Self::PREFERRED => Ok(Self::Preferred),
+            "none" => Ok(Self::None),
+            _ => Err(MemoryError),
+        }
+    }
 }
 
 /// Why a command cannot be put near a device.

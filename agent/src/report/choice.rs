@@ -2,7 +2,7 @@
 
 use device_attributes::{DeviceIdentity, Name};
 
-use super::{DeviceStatus, Status};
+use super::Whereabouts;
 use crate::listing::listing;
 
 /// Why a name means no device.
@@ -28,35 +28,32 @@ pub enum ChoiceError {
     },
 }
 
-impl Status {
-    /// The device that is meant by `claim/request`, a request, an interface's name or a guest's PCI
-    /// address. A claim goes by its name in the pod as well as its own.
-    ///
-    /// # Errors
-    /// When it is not exactly one.
-    pub fn device(&self, name: &str) -> Result<&DeviceStatus, ChoiceError> {
-        let mut meant = self.devices.iter().filter(|device| means(name, device));
-        let first = meant.next().ok_or_else(|| ChoiceError::Unknown {
-            name: name.to_owned(),
-            known: match self.devices.as_slice() {
-                [] => "none".to_owned(),
-                devices => listing(devices.iter().map(label)),
-            },
-        })?;
-        let others: Vec<_> = meant.collect();
-        if others.is_empty() {
-            return Ok(first);
-        }
-        Err(ChoiceError::Several {
-            name: name.to_owned(),
-            meant: listing([first].into_iter().chain(others).map(label)),
-        })
+/// The device that is meant by `claim/request`, a request, an interface's name or a guest's PCI
+/// address. A claim goes by its name in the pod as well as its own.
+///
+/// # Errors
+/// When it is not exactly one.
+pub fn choose<'a, D: Whereabouts>(devices: &'a [D], name: &str) -> Result<&'a D, ChoiceError> {
+    let mut meant = devices.iter().filter(|device| means(name, *device));
+    let first = meant.next().ok_or_else(|| ChoiceError::Unknown {
+        name: name.to_owned(),
+        known: match devices {
+            [] => "none".to_owned(),
+            devices => listing(devices.iter().map(label)),
+        },
+    })?;
+    let others: Vec<_> = meant.collect();
+    if others.is_empty() {
+        return Ok(first);
     }
+    Err(ChoiceError::Several {
+        name: name.to_owned(),
+        meant: listing([first].into_iter().chain(others).map(label)),
+    })
 }
 
-fn means(name: &str, device: &DeviceStatus) -> bool {
-    let report = &device.report;
-    let DeviceIdentity { claim, request, .. } = &report.identity;
+fn means(name: &str, device: &impl Whereabouts) -> bool {
+    let DeviceIdentity { claim, request, .. } = device.identity();
     let request = request.as_ref().map(Name::as_str);
     let claims = claim.iter().flat_map(|claim| {
         let in_pod = claim.pod_claim_name.as_ref();
@@ -70,15 +67,15 @@ fn means(name: &str, device: &DeviceStatus) -> bool {
         || claims
             .into_iter()
             .any(|claim| of_claim(claim.as_str()) == Some(true))
-        || report.interface_name.as_deref() == Some(name)
-        || report
-            .guest_pci_address
+        || device.interface_name() == Some(name)
+        || device
+            .guest_pci_address()
             .is_some_and(|address| Some(address) == name.parse().ok())
 }
 
 /// What a device may be called by.
-fn label(device: &DeviceStatus) -> String {
-    let identity = &device.report.identity;
+fn label(device: &impl Whereabouts) -> String {
+    let identity = device.identity();
     let claim = identity.claim.as_ref();
     let claim = claim.map(|claim| claim.pod_claim_name.as_ref().unwrap_or(&claim.name));
     let by_claim = match (claim, &identity.request) {
@@ -86,10 +83,9 @@ fn label(device: &DeviceStatus) -> String {
         (_, Some(request)) => Some(request.to_string()),
         _ => None,
     };
-    let by_place = (device.report.interface_name.clone()).or_else(|| {
+    let by_place = device.interface_name().map(str::to_owned).or_else(|| {
         device
-            .report
-            .guest_pci_address
+            .guest_pci_address()
             .map(|address| address.to_string())
     });
     match (by_claim, by_place) {
@@ -104,6 +100,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::report::Status;
 
     fn status(devices: &Value) -> Status {
         let mut status = Status::without_attributes(String::new());
@@ -140,9 +137,13 @@ mod tests {
             "0000:81:00.0",
             "81:00.0",
         ] {
-            assert_eq!(status.device(name), Ok(&status.devices[0]), "{name}");
+            assert_eq!(
+                choose(&status.devices, name),
+                Ok(&status.devices[0]),
+                "{name}"
+            );
         }
-        assert_eq!(status.device("net3"), Ok(&status.devices[2]));
+        assert_eq!(choose(&status.devices, "net3"), Ok(&status.devices[2]));
     }
 
     #[test]
@@ -151,16 +152,18 @@ mod tests {
         for name in [
             "", "/", "nic", "nic/", "/vf", "nic/vf/", "nicvf", "net", "x\ny",
         ] {
-            let error = status.device(name).unwrap_err();
+            let error = choose(&status.devices, name).unwrap_err();
             assert!(matches!(error, ChoiceError::Unknown { .. }), "{name}");
         }
-        let error = status.device("nic").unwrap_err().to_string();
+        let error = choose(&status.devices, "nic").unwrap_err().to_string();
         assert_eq!(
             error,
             "no device is called nic: the attributes have nic/vf (net1), two/left/small (net2), \
              two/left/small (net3)"
         );
-        let error = status.device("two/left/small").unwrap_err().to_string();
+        let error = choose(&status.devices, "two/left/small")
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "two/left/small means several devices: two/left/small (net2), two/left/small (net3): name one \
@@ -169,10 +172,10 @@ mod tests {
         // An interface that is called like another device's request.
         let mut crossed = three();
         crossed.devices[1].report.interface_name = Some("vf".into());
-        assert!(crossed.device("vf").is_err());
+        assert!(choose(&crossed.devices, "vf").is_err());
         let none = Status::without_attributes(String::new());
         assert_eq!(
-            none.device("vf").unwrap_err().to_string(),
+            choose(&none.devices, "vf").unwrap_err().to_string(),
             "no device is called vf: the attributes have none"
         );
     }

@@ -7,7 +7,9 @@ mod device_status;
 mod lines;
 pub mod relay;
 pub mod status;
+mod whereabouts;
 
-pub use choice::ChoiceError;
+pub use choice::{ChoiceError, choose};
 pub use device_status::{DeviceStatus, LocalityStatus};
 pub use status::Status;
+pub use whereabouts::{Places, Whereabouts};

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use device_attributes::report::DeviceReport;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::DeviceStatus;
@@ -168,6 +169,14 @@ impl Status {
     /// # Errors
     /// When it is there and cannot be read or understood.
     pub fn read(roots: &Roots) -> Result<Option<Self>, StatusError> {
+        Self::read_as(roots)
+    }
+
+    /// Reads as much of the file as a type has.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read or understood.
+    pub fn read_as<T: DeserializeOwned>(roots: &Roots) -> Result<Option<T>, StatusError> {
         let path = Self::path(roots);
         let bytes = match small_file::read_larger(&path, BYTES) {
             Ok(bytes) => bytes,

@@ -149,13 +149,13 @@ fn what_is_asked_wrongly_never_runs_the_command() {
             &two,
             &["--device", "nic/vf", "true"],
             2,
-            "unexpected argument",
+            "exec takes its command as -- <CMD>..., and no \"true\"",
         ),
         (
             &two,
             &["--device", "nic/vf", "--memory", "near", "--", "true"],
             2,
-            "bind, preferred, none",
+            "expected is bind or preferred or none",
         ),
         (
             &none,

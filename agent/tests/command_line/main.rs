@@ -25,3 +25,4 @@ mod service;
 mod status;
 mod staying;
 mod wish;
+mod words;

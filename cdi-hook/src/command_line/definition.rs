@@ -7,6 +7,7 @@ pub static PROGRAM: Program = Program {
     name: "dra-cdi-hook",
     version: env!("CARGO_PKG_VERSION"),
     about: "Carries the attributes of DRA devices from a container into its VM",
+    description: &[],
     commands: &[
         &CREATE_CONTAINER,
         &SPEC,
@@ -15,6 +16,8 @@ pub static PROGRAM: Program = Program {
         &UNINSTALL,
         &DOCTOR,
     ],
+    options: &[],
+    hidden: &[],
     exit_codes: &[
         ExitMeaning {
             code: 0,
@@ -33,6 +36,7 @@ pub static PROGRAM: Program = Program {
         "DRA_GUEST_LOG",
         "how much is logged: error, warn, info (default) or debug",
     )],
+    files: &[],
 };
 
 /// `create-container`: the hook itself.
@@ -46,6 +50,7 @@ pub static CREATE_CONTAINER: Command = Command {
          and writes one document into the VM mount. Where there are none it writes nothing and succeeds.",
     ],
     sections: &[&HOOK_SECTION],
+    operands: None,
     examples: &[],
     run: crate::create_container_of,
 };
@@ -65,6 +70,7 @@ pub static SPEC: Command = Command {
         },
         &PASSED_ON,
     ],
+    operands: None,
     examples: &[
         (
             "dra-cdi-hook spec > /etc/cdi/dra-guest-vm.json",
@@ -105,6 +111,7 @@ pub static GENERATE: Command = Command {
         },
         &PASSED_ON,
     ],
+    operands: None,
     examples: &[
         (
             "dra-cdi-hook generate --claim claim.json --slices slices.json",
@@ -146,6 +153,7 @@ pub static INSTALL: Command = Command {
         },
         &PASSED_ON,
     ],
+    operands: None,
     examples: &[
         (
             "dra-cdi-hook install",
@@ -181,6 +189,7 @@ pub static UNINSTALL: Command = Command {
             &options::FORCE,
         ],
     }],
+    operands: None,
     examples: &[],
     run: crate::install::uninstall,
 };
@@ -200,6 +209,7 @@ pub static DOCTOR: Command = Command {
         heading: "Options",
         options: &[&options::ROOT, &options::KUBELET, &options::JSON],
     }],
+    operands: None,
     examples: &[],
     run: crate::doctor::main,
 };

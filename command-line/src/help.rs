@@ -21,6 +21,9 @@ const WIDTH: usize = 80;
 pub fn program_help(program: &Program, detail: Detail) -> String {
     let mut text = String::new();
     wrap(&mut text, program.about, 0);
+    if detail == Detail::Full {
+        paragraphs(&mut text, program.description);
+    }
     let _ = write!(text, "\nUsage: {} <COMMAND>\n\nCommands:\n", program.name);
     let commands = program
         .commands
@@ -38,12 +41,27 @@ pub fn program_help(program: &Program, detail: Detail) -> String {
             ("-V, --version", "Print the version"),
         ],
     );
+    options(&mut text, program.options, detail);
     if detail == Detail::Full {
-        text.push_str("\nEnvironment:\n");
-        table(&mut text, program.environment);
+        for (heading, rows) in [
+            ("Environment", program.environment),
+            ("Files", program.files),
+        ] {
+            if !rows.is_empty() {
+                let _ = writeln!(text, "\n{heading}:");
+                table(&mut text, rows);
+            }
+        }
         exit_codes(&mut text, program);
     }
     text
+}
+
+fn paragraphs(text: &mut String, paragraphs: &[&str]) {
+    for paragraph in paragraphs {
+        text.push('\n');
+        wrap(text, paragraph, 0);
+    }
 }
 
 /// The help of a command.
@@ -51,28 +69,37 @@ pub fn command_help(program: &Program, command: &Command, detail: Detail) -> Str
     let mut text = String::new();
     wrap(&mut text, command.about, 0);
     if detail == Detail::Full {
-        for paragraph in command.description {
-            text.push('\n');
-            wrap(&mut text, paragraph, 0);
-        }
+        paragraphs(&mut text, command.description);
     }
     let _ = write!(text, "\nUsage: {} {}", program.name, command.name);
     for option in command.options().filter(|option| option.is_required()) {
         let _ = write!(text, " {}", usage_of(option));
     }
-    if command.options().any(|option| !option.is_required()) {
+    if command
+        .options()
+        .chain(program.options.iter().copied())
+        .any(|option| !option.is_required())
+    {
         text.push_str(" [OPTIONS]");
     }
-    text.push('\n');
+    if let Some(operands) = &command.operands {
+        let _ = write!(
+            text,
+            " {}\n\nArguments:\n  {}\n",
+            operands.usage(),
+            operands.usage()
+        );
+        wrap(&mut text, operands.about(), 10);
+    } else {
+        text.push('\n');
+    }
     for section in command.sections {
         let _ = writeln!(text, "\n{}:", section.heading);
-        for (index, option) in section.options.iter().enumerate() {
-            if detail == Detail::Full && index > 0 {
-                text.push('\n');
-            }
-            let _ = writeln!(text, "  {}", usage_of(option));
-            describe(&mut text, option, detail);
-        }
+        options(&mut text, section.options, detail);
+    }
+    if !program.options.is_empty() {
+        text.push_str("\nOptions of every command:\n");
+        options(&mut text, program.options, detail);
     }
     if detail == Detail::Full && !command.examples.is_empty() {
         text.push_str("\nExamples:\n");
@@ -86,6 +113,16 @@ pub fn command_help(program: &Program, command: &Command, detail: Detail) -> Str
         exit_codes(&mut text, program);
     }
     text
+}
+
+fn options(text: &mut String, options: &[&CommandOption], detail: Detail) {
+    for (index, option) in options.iter().enumerate() {
+        if detail == Detail::Full && index > 0 {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "  {}", usage_of(option));
+        describe(text, option, detail);
+    }
 }
 
 fn describe(text: &mut String, option: &CommandOption, detail: Detail) {

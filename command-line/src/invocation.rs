@@ -1,5 +1,6 @@
 //! What a command line asks for: a command and its options, as texts with access by type.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -11,12 +12,18 @@ pub struct Invocation {
     pub(super) program: &'static Program,
     pub(super) command: &'static Command,
     pub(super) given: Vec<(&'static CommandOption, String)>,
+    pub(super) operands: Vec<OsString>,
 }
 
 impl Invocation {
     /// The command.
     pub fn command(&self) -> &'static Command {
         self.command
+    }
+
+    /// What was given beside options.
+    pub fn operands(&self) -> &[OsString] {
+        &self.operands
     }
 
     /// Whether a switch, or an option at all, was given.
@@ -78,6 +85,6 @@ impl Invocation {
     }
 
     fn invalid(&self, option: &CommandOption, text: &str, reason: &str) -> UsageError {
-        UsageError::invalid(self.program, self.command, option, text, reason)
+        UsageError::invalid(self.program, Some(self.command), option, text, reason)
     }
 }

@@ -2,7 +2,7 @@
 
 use device_attributes::one_line;
 
-use super::{Command, CommandOption, Count, Program, ValueKind};
+use super::{Command, CommandOption, Count, Operands, Program, ValueKind};
 
 /// What is wrong with a command line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,37 +64,46 @@ impl UsageError {
         let what = format!("{subject} has no option {}", excerpt(given));
         let name = given.trim_start_matches('-');
         let known = command.into_iter().flat_map(Command::options);
+        let known = known.chain(program.options.iter().copied());
         let meant = nearest(name, known.map(|option| option.name).chain(["help"]));
         Self::new(program, command, what).meaning(meant.map(|meant| format!("--{meant}")))
     }
 
     pub(super) fn unexpected(program: &Program, command: &Command, given: &str) -> Self {
-        let what = format!(
-            "{} takes options only, and no {:?}",
-            command.name,
-            excerpt(given)
-        );
+        let expected = match command.operands {
+            Some(operands) => format!("takes its command as {}", operands.usage()),
+            None => "takes options only".to_owned(),
+        };
+        let what = format!("{} {expected}, and no {:?}", command.name, excerpt(given));
         let meant = nearest(given, command.options().map(|option| option.name));
         Self::new(program, Some(command), what).meaning(meant.map(|meant| format!("--{meant}")))
     }
 
-    pub(super) fn no_value(program: &Program, command: &Command, option: &CommandOption) -> Self {
+    pub(super) fn no_value(
+        program: &Program,
+        command: Option<&Command>,
+        option: &CommandOption,
+    ) -> Self {
         let what = format!("{} needs a value", usage_of(option));
-        Self::new(program, Some(command), what)
+        Self::new(program, command, what)
     }
 
     pub(super) fn no_switch_value(
         program: &Program,
-        command: &Command,
+        command: Option<&Command>,
         option: &CommandOption,
     ) -> Self {
         let what = format!("--{} takes no value", option.name);
-        Self::new(program, Some(command), what)
+        Self::new(program, command, what)
     }
 
-    pub(super) fn twice(program: &Program, command: &Command, option: &CommandOption) -> Self {
+    pub(super) fn twice(
+        program: &Program,
+        command: Option<&Command>,
+        option: &CommandOption,
+    ) -> Self {
         let what = format!("--{} is given more than once", option.name);
-        Self::new(program, Some(command), what)
+        Self::new(program, command, what)
     }
 
     pub(super) fn missing(program: &Program, command: &Command, option: &CommandOption) -> Self {
@@ -102,10 +111,15 @@ impl UsageError {
         Self::new(program, Some(command), what)
     }
 
+    pub(super) fn no_operand(program: &Program, command: &Command, operands: &Operands) -> Self {
+        let what = format!("{} needs {}", command.name, operands.usage());
+        Self::new(program, Some(command), what)
+    }
+
     /// A value that its type, or the set of values, does not have.
     pub(super) fn invalid(
         program: &Program,
-        command: &Command,
+        command: Option<&Command>,
         option: &CommandOption,
         value: &str,
         reason: &str,
@@ -115,7 +129,7 @@ impl UsageError {
             Some(ValueKind::OneOf(choices)) => nearest(value, choices.iter().copied()),
             _ => None,
         };
-        Self::new(program, Some(command), what).meaning(meant.map(str::to_owned))
+        Self::new(program, command, what).meaning(meant.map(str::to_owned))
     }
 }
 

@@ -1,0 +1,210 @@
+//! A command line as data: one definition, from which come parsing, help and what errors
+//! propose, and from which man pages and shell completions can be made.
+//!
+//! A [`Program`] is plain data, so that a packaging tool can walk it, for example into a
+//! `clap::Command`. The programs that start for every container, and before each command that runs
+//! near a device, carry no such library: half of what they do from start to end would be the parser's.
+
+use std::process::ExitCode;
+
+mod error;
+mod help;
+mod invocation;
+mod parse;
+
+pub use error::UsageError;
+pub use help::{Detail, command_help, program_help};
+pub use invocation::Invocation;
+pub use parse::{Parsed, parse};
+
+/// A program: its name, and what it can be told to do.
+#[derive(Debug)]
+pub struct Program {
+    /// Its name, as the user types it.
+    pub name: &'static str,
+    /// Its version, as Cargo has it.
+    pub version: &'static str,
+    /// What it does: one line without a full stop.
+    pub about: &'static str,
+    /// More of it: paragraphs, each without line breaks.
+    pub description: &'static [&'static str],
+    /// What it can be told to do. The command is the first argument that is no option.
+    pub commands: &'static [&'static Command],
+    /// Options that every command takes, before its name or after it.
+    pub options: &'static [&'static CommandOption],
+    /// Such options for tests and the curious, of which no help speaks.
+    pub hidden: &'static [&'static CommandOption],
+    /// What its exit codes mean.
+    pub exit_codes: &'static [ExitMeaning],
+    /// The environment variables that it reads, each with its meaning.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// The files that its user may write for it, each with its meaning.
+    pub files: &'static [(&'static str, &'static str)],
+}
+
+/// What a program can be told to do.
+#[derive(Debug)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does: one line without a full stop.
+    pub about: &'static str,
+    /// More of it: paragraphs, each without line breaks.
+    pub description: &'static [&'static str],
+    /// Its options, under their headings.
+    pub sections: &'static [&'static Section],
+    /// What it takes beside options.
+    pub operands: Option<Operands>,
+    /// Command lines worth showing, each with what it does.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Carries it out.
+    pub run: fn(&Invocation) -> Result<ExitCode, UsageError>,
+}
+
+/// Options under one heading.
+#[derive(Debug)]
+pub struct Section {
+    /// The heading, like `Options`.
+    pub heading: &'static str,
+    /// The options.
+    pub options: &'static [&'static CommandOption],
+}
+
+/// An option: `--name`, `--name VALUE` or `--name=VALUE`.
+#[derive(Debug)]
+pub struct CommandOption {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Its value; a switch has none.
+    pub value: Option<Value>,
+    /// What it does: one sentence without a full stop.
+    pub about: &'static str,
+    /// More of it, for `--help`; may be empty.
+    pub description: &'static str,
+}
+
+/// The value of an option.
+#[derive(Debug)]
+pub struct Value {
+    /// Its name in usage and help, like `DIR`.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: ValueKind,
+    /// How often it is given.
+    pub count: Count,
+    /// What holds where the option is not given.
+    pub default: Option<&'static str>,
+}
+
+/// What a value is: what a shell completes.
+#[derive(Debug, Clone, Copy)]
+pub enum ValueKind {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// A text of no fixed set.
+    Text,
+    /// One of these.
+    OneOf(&'static [&'static str]),
+}
+
+/// How often an option may be given, and with how many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Once at most, with one value.
+    Once,
+    /// Once at least, with one value: the command does nothing without it.
+    Required,
+    /// Any number of times, with one value each.
+    Repeated,
+    /// Any number of times, with one or more values each.
+    List,
+}
+
+/// What a command takes beside options, one at least, each as the kernel hands it over.
+#[derive(Debug, Clone, Copy)]
+pub enum Operands {
+    /// Files.
+    Files {
+        /// The name of each in usage and help, like `FILE`.
+        name: &'static str,
+        /// What they are: one sentence without a full stop.
+        about: &'static str,
+    },
+    /// Another command with its arguments, behind `--`.
+    CommandLine {
+        /// The name of it in usage and help, like `CMD`.
+        name: &'static str,
+        /// What it is: one sentence without a full stop.
+        about: &'static str,
+    },
+}
+
+/// What an exit code means.
+#[derive(Debug)]
+pub struct ExitMeaning {
+    /// The code.
+    pub code: u8,
+    /// What it means, in a few words.
+    pub meaning: &'static str,
+}
+
+/// The exit code of wrong usage.
+pub const WRONG_USAGE: u8 = 2;
+
+impl Program {
+    /// The command of this name.
+    pub fn command(&self, name: &str) -> Option<&'static Command> {
+        self.commands
+            .iter()
+            .copied()
+            .find(|command| command.name == name)
+    }
+
+    /// The option of this name that every command takes.
+    fn option(&self, name: &str) -> Option<&'static CommandOption> {
+        let mut all = self.options.iter().chain(self.hidden).copied();
+        all.find(|option| option.name == name)
+    }
+}
+
+impl Command {
+    /// All options, in the order of the help.
+    pub fn options(&self) -> impl Iterator<Item = &'static CommandOption> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.options.iter().copied())
+    }
+
+    /// The option of this name.
+    pub fn option(&self, name: &str) -> Option<&'static CommandOption> {
+        self.options().find(|option| option.name == name)
+    }
+}
+
+impl CommandOption {
+    /// Whether the command does nothing without it.
+    pub fn is_required(&self) -> bool {
+        self.value
+            .as_ref()
+            .is_some_and(|value| value.count == Count::Required)
+    }
+}
+
+impl Operands {
+    /// How usage shows them.
+    pub fn usage(&self) -> String {
+        match self {
+            Self::Files { name, .. } => format!("<{name}>..."),
+            Self::CommandLine { name, .. } => format!("-- <{name}>..."),
+        }
+    }
+
+    /// What they are.
+    pub fn about(&self) -> &'static str {
+        match self {
+            Self::Files { about, .. } | Self::CommandLine { about, .. } => about,
+        }
+    }
+}
