@@ -3,7 +3,6 @@
 //! It looks at the runtime's socket and configuration ([`runtime`]), for a plugin that is connected, for the hook, for what live updates
 //! take ([`node`]), and for the relay. It changes nothing, and needs no network.
 
-pub mod examination;
 pub mod node;
 pub mod runtime;
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::examination::Examination;
 use crate::connection::{self, Known};
+use examination::Examination;
 
 /// Whether a plugin is connected, and what the two say of themselves.
 pub fn plugin(state: &Path, socket: &Path, examination: &mut Examination) {

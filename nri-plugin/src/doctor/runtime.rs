@@ -6,8 +6,8 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::examination::Examination;
 use crate::session::NAME;
+use examination::Examination;
 
 /// The section of containerd's configuration, in its versions 2 and 3.
 const SECTION: &str = "io.containerd.nri.v1.nri";

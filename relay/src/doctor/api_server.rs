@@ -7,7 +7,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::ask::ask;
-use super::examination::Examination;
+use examination::Examination;
 
 /// The first minor version with `resource.k8s.io/v1`.
 const HAS_CLAIMS: u32 = 34;

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::examination::Examination;
+use examination::Examination;
 
 const CHECK: &str = "attributes-socket";
 

@@ -9,7 +9,6 @@ use kube::api::{Api, Patch, PatchParams};
 use tokio::time::timeout;
 
 use super::ask::{ANSWER, ask};
-use super::examination::Examination;
 use crate::cluster::apply::{self, FIELD_MANAGER};
 use crate::cluster::claim_status::allocated;
 use crate::cluster::objects::{self, ClaimObject};
@@ -18,6 +17,7 @@ use crate::cluster::transfer::trimmed;
 use crate::merge::{CONDITION_TYPE, merge};
 use crate::statement::{Condition, Statement, Status};
 use crate::store::{ClaimName, ClaimUpdate};
+use examination::Examination;
 
 /// So many are read: a node can have many, and their drivers are few.
 const CLAIMS: usize = 32;

@@ -7,11 +7,11 @@ use kube::{Api, Client};
 use serde::Deserialize;
 
 use super::ask::ask;
-use super::examination::Examination;
 use crate::cluster::index::{Entry, Vm};
 use crate::cluster::objects::{self, PodObject, VmObject};
 use crate::cluster::watch;
 use crate::store::ClaimName;
+use examination::Examination;
 
 /// How many VMs are named.
 const NAMED: usize = 5;

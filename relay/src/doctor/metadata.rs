@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::examination::Examination;
 use crate::annotate::files::METADATA;
+use examination::Examination;
 
 const CHECK: &str = "metadata-dir";
 /// The most files and directories that are looked at.
@@ -143,8 +143,8 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::examination::Verdict;
     use super::*;
+    use examination::Verdict;
 
     fn verdict(directory: &Path) -> (Verdict, String) {
         let mut examination = Examination::new();

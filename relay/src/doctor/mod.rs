@@ -9,7 +9,6 @@ pub mod arguments;
 pub mod ask;
 pub mod attributes_socket;
 pub mod claims;
-pub mod examination;
 pub mod kubevirt;
 pub mod metadata;
 pub mod rights;

@@ -9,7 +9,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 
 use super::ask::ask;
-use super::examination::Examination;
+use examination::Examination;
 
 const CHECK: &str = "rights";
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use device_attributes::report::PORT;
 
-use super::examination::Examination;
 use crate::cluster::vsock_mode;
 use crate::configuration::listen_path;
 use crate::guest_socket::GuestSocket;
 use crate::listen::{ListenError, Vsock};
+use examination::Examination;
 
 /// The name of the relay's process, as the kernel has it: at most 15 bytes.
 const RELAY: &str = "dra-guest-relay";

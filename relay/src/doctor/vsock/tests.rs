@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::super::examination::Verdict;
 use super::*;
+use examination::Verdict;
 
 fn last(examine: impl FnOnce(&mut Examination)) -> (Verdict, String) {
     let mut examination = Examination::new();

@@ -1,4 +1,4 @@
-//! What was looked at, what came of it, and how that is shown.
+//! What a `doctor` command looked at, what came of it, and how that is shown.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use serde::Serialize;
 pub enum Verdict {
     /// It is as it has to be.
     Ok,
-    /// It could not be looked at, and the plugin may work all the same.
+    /// It could not be looked at, and the program may work all the same.
     Unknown,
-    /// It keeps the plugin from its work, or from a part of it.
+    /// It keeps the program from its work, or from a part of it.
     Finding,
 }
 
@@ -33,8 +33,11 @@ pub struct Check {
 /// All that was looked at.
 #[derive(Debug, Serialize)]
 pub struct Examination {
-    /// The version of this program.
+    /// The version of the programs, which have one.
     pub version: &'static str,
+    /// The node, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// How many checks are findings.
     pub findings: usize,
     /// The checks, in their order.
@@ -46,6 +49,7 @@ impl Examination {
     pub fn new() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            node: None,
             findings: 0,
             checks: Vec::new(),
         }
