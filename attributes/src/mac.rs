@@ -89,13 +89,12 @@ impl FromStr for MacAddress {
 
 impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [b':'; 17];
-        for (place, byte) in text.chunks_mut(3).zip(self.0) {
-            for (place, digit) in place.iter_mut().zip(pair(byte)) {
-                *place = digit;
-            }
-        }
-        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
+        let groups = self.0.map(|byte| {
+            let [high, low] = pair(byte);
+            [high, low, b':']
+        });
+        let text = groups.as_flattened().split_last().map(|(_, text)| text);
+        f.write_str(str::from_utf8(text.unwrap_or_default()).map_err(|_| fmt::Error)?)
     }
 }
 

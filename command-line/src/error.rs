@@ -36,23 +36,14 @@ impl UsageError {
     }
 
     pub(super) fn no_command(program: &Program) -> Self {
-        let names: Vec<&str> = program
-            .commands
-            .iter()
-            .map(|command| command.name)
-            .collect();
-        let what = format!("a command is missing: {}", names.join(", "));
+        let what = format!("a command is missing: {}", commands(program).join(", "));
         Self::new(program, None, what)
     }
 
     pub(super) fn unknown_command(program: &Program, name: &str) -> Self {
-        let meant = nearest(name, program.commands.iter().map(|command| command.name));
-        Self::new(
-            program,
-            None,
-            format!("there is no command {:?}", excerpt(name)),
-        )
-        .meaning(meant.map(str::to_owned))
+        let what = format!("there is no command {:?}", excerpt(name));
+        let meant = nearest(name, &commands(program));
+        Self::new(program, None, what).meaning(meant.map(str::to_owned))
     }
 
     pub(super) fn unknown_option(
@@ -62,21 +53,34 @@ impl UsageError {
     ) -> Self {
         let subject = command.map_or(program.name, |command| command.name);
         let what = format!("{subject} has no option {}", excerpt(given));
-        let name = given.trim_start_matches('-');
-        let known = command.into_iter().flat_map(Command::options);
-        let known = known.chain(program.options.iter().copied());
-        let meant = nearest(name, known.map(|option| option.name).chain(["help"]));
-        Self::new(program, command, what).meaning(meant.map(|meant| format!("--{meant}")))
+        Self::new(program, command, what).meaning_option(program, command, given)
     }
 
     pub(super) fn unexpected(program: &Program, command: &Command, given: &str) -> Self {
-        let expected = match command.operands {
-            Some(operands) => format!("takes its command as {}", operands.usage()),
-            None => "takes options only".to_owned(),
-        };
-        let what = format!("{} {expected}, and no {:?}", command.name, excerpt(given));
-        let meant = nearest(given, command.options().map(|option| option.name));
-        Self::new(program, Some(command), what).meaning(meant.map(|meant| format!("--{meant}")))
+        let operands = command.operands.as_ref();
+        let taken = operands.map_or("options only", |operands| operands.usage);
+        let what = format!(
+            "{} takes {taken}, and no {:?}",
+            command.name,
+            excerpt(given)
+        );
+        let command = Some(command);
+        Self::new(program, command, what).meaning_option(program, command, given)
+    }
+
+    /// Proposes an option.
+    fn meaning_option(self, program: &Program, command: Option<&Command>, given: &str) -> Self {
+        let mut known = vec!["help"];
+        for option in program.options {
+            known.push(option.name);
+        }
+        for section in command.map_or(&[][..], |command| command.sections) {
+            for option in section.options {
+                known.push(option.name);
+            }
+        }
+        let meant = nearest(given.trim_start_matches('-'), &known);
+        self.meaning(meant.map(|meant| format!("--{meant}")))
     }
 
     pub(super) fn no_value(
@@ -112,7 +116,7 @@ impl UsageError {
     }
 
     pub(super) fn no_operand(program: &Program, command: &Command, operands: &Operands) -> Self {
-        let what = format!("{} needs {}", command.name, operands.usage());
+        let what = format!("{} needs {}", command.name, operands.usage);
         Self::new(program, Some(command), what)
     }
 
@@ -126,7 +130,7 @@ impl UsageError {
     ) -> Self {
         let what = format!("--{} {:?}: {reason}", option.name, excerpt(value));
         let meant = match option.value.as_ref().map(|value| value.kind) {
-            Some(ValueKind::OneOf(choices)) => nearest(value, choices.iter().copied()),
+            Some(ValueKind::OneOf(choices)) => nearest(value, choices),
             _ => None,
         };
         Self::new(program, command, what).meaning(meant.map(str::to_owned))
@@ -148,12 +152,20 @@ pub(super) fn usage_of(option: &CommandOption) -> String {
     }
 }
 
+fn commands(program: &Program) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for command in program.commands {
+        names.push(command.name);
+    }
+    names
+}
+
 fn excerpt(given: &str) -> String {
     one_line(given, EXCERPT_BYTES)
 }
 
 /// The one of `known` that a slip of the hand away from `given`, or that starts like it.
-fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     // The distance takes the product of both lengths.
     if given.len() > EXCERPT_BYTES || given.is_empty() {
         return None;
@@ -166,7 +178,8 @@ fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a 
         }
     };
     known
-        .map(|name| (distance(name), name))
+        .iter()
+        .map(|name| (distance(name), *name))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, name)| *distance <= name.len().div_ceil(3))
         .map(|(_, name)| name)

@@ -83,13 +83,9 @@ pub fn command_help(program: &Program, command: &Command, detail: Detail) -> Str
         text.push_str(" [OPTIONS]");
     }
     if let Some(operands) = &command.operands {
-        let _ = write!(
-            text,
-            " {}\n\nArguments:\n  {}\n",
-            operands.usage(),
-            operands.usage()
-        );
-        wrap(&mut text, operands.about(), 10);
+        let usage = operands.usage;
+        let _ = write!(text, " {usage}\n\nArguments:\n  {usage}\n");
+        wrap(&mut text, operands.about, 10);
     } else {
         text.push('\n');
     }

@@ -123,22 +123,14 @@ pub enum Count {
 }
 
 /// What a command takes beside options, one at least, each as the kernel hands it over.
-#[derive(Debug, Clone, Copy)]
-pub enum Operands {
-    /// Files.
-    Files {
-        /// The name of each in usage and help, like `FILE`.
-        name: &'static str,
-        /// What they are: one sentence without a full stop.
-        about: &'static str,
-    },
-    /// Another command with its arguments, behind `--`.
-    CommandLine {
-        /// The name of it in usage and help, like `CMD`.
-        name: &'static str,
-        /// What it is: one sentence without a full stop.
-        about: &'static str,
-    },
+#[derive(Debug)]
+pub struct Operands {
+    /// How usage and help show them, like `<FILE>...`.
+    pub usage: &'static str,
+    /// What they are: one sentence without a full stop.
+    pub about: &'static str,
+    /// Whether all of them stand behind `--`: another command with its arguments.
+    pub behind_dashes: bool,
 }
 
 /// What an exit code means.
@@ -189,22 +181,5 @@ impl CommandOption {
         self.value
             .as_ref()
             .is_some_and(|value| value.count == Count::Required)
-    }
-}
-
-impl Operands {
-    /// How usage shows them.
-    pub fn usage(&self) -> String {
-        match self {
-            Self::Files { name, .. } => format!("<{name}>..."),
-            Self::CommandLine { name, .. } => format!("-- <{name}>..."),
-        }
-    }
-
-    /// What they are.
-    pub fn about(&self) -> &'static str {
-        match self {
-            Self::Files { about, .. } | Self::CommandLine { about, .. } => about,
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use lexopt::Arg;
 
 use super::{
-    Command, CommandOption, Count, Detail, Invocation, Operands, Program, UsageError, Value,
-    ValueKind, command_help, program_help,
+    Command, CommandOption, Count, Detail, Invocation, Program, UsageError, Value, ValueKind,
+    command_help, program_help,
 };
 
 /// What the arguments ask for.
@@ -28,82 +28,49 @@ pub fn parse(
 ) -> Result<Parsed, UsageError> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let mut given = Vec::new();
-    loop {
-        match next(&mut parser) {
-            None => return Err(UsageError::no_command(program)),
-            Some(Given::Help(detail)) => return Ok(Parsed::Print(program_help(program, detail))),
-            Some(Given::Version) => {
-                let text = format!("{} {}\n", program.name, program.version);
-                return Ok(Parsed::Print(text));
-            }
-            Some(Given::Option(name)) => option(program, None, &name, &mut parser, &mut given)?,
-            Some(Given::Text(name)) if name == "help" => return help_of(program, &mut parser),
-            Some(Given::Text(name)) => {
-                let command = name.to_str().and_then(|name| program.command(name));
-                let command = command
-                    .ok_or_else(|| UsageError::unknown_command(program, &name.to_string_lossy()))?;
-                return arguments_of(program, command, &mut parser, given);
-            }
-        }
-    }
-}
-
-/// `help` and `help COMMAND`.
-fn help_of(program: &'static Program, parser: &mut lexopt::Parser) -> Result<Parsed, UsageError> {
-    match next(parser) {
-        Some(Given::Text(name)) => {
-            let name = name.to_string_lossy();
-            match program.command(&name) {
-                Some(command) => Ok(Parsed::Print(command_help(program, command, Detail::Full))),
-                None => Err(UsageError::unknown_command(program, &name)),
-            }
-        }
-        Some(Given::Option(name)) => Err(UsageError::unknown_option(program, None, &name)),
-        None | Some(Given::Help(_) | Given::Version) => {
-            Ok(Parsed::Print(program_help(program, Detail::Full)))
-        }
-    }
-}
-
-/// What stands behind the command's name.
-fn arguments_of(
-    program: &'static Program,
-    command: &'static Command,
-    parser: &mut lexopt::Parser,
-    mut given: Vec<(&'static CommandOption, String)>,
-) -> Result<Parsed, UsageError> {
     let mut operands = Vec::new();
+    let mut command: Option<&'static Command> = None;
     loop {
-        if let Some(Operands::CommandLine { .. }) = command.operands
-            && let Some(rest) = behind_dashes(parser)
+        let expected = command.and_then(|command| command.operands.as_ref());
+        if expected.is_some_and(|expected| expected.behind_dashes)
+            && let Some(rest) = behind_dashes(&mut parser)
         {
             operands = rest;
             break;
         }
-        match next(parser) {
-            None => break,
-            Some(Given::Help(detail)) => {
-                return Ok(Parsed::Print(command_help(program, command, detail)));
+        match (next(&mut parser), command) {
+            (None, _) => break,
+            (Some(Given::Help(detail)), command) => {
+                return Ok(Parsed::Print(help(program, command, detail)));
             }
-            Some(Given::Text(file)) if matches!(command.operands, Some(Operands::Files { .. })) => {
-                operands.push(file);
+            (Some(Given::Version), None) => {
+                let text = format!("{} {}\n", program.name, program.version);
+                return Ok(Parsed::Print(text));
             }
-            Some(Given::Text(text)) => {
-                let text = text.to_string_lossy();
-                return Err(UsageError::unexpected(program, command, &text));
+            (Some(Given::Version), command) => {
+                return Err(UsageError::unknown_option(program, command, "--version"));
             }
-            Some(Given::Version) => {
-                return Err(UsageError::unknown_option(
-                    program,
-                    Some(command),
-                    "--version",
-                ));
+            (Some(Given::Option(name)), command) => {
+                option(program, command, &name, &mut parser, &mut given)?;
             }
-            Some(Given::Option(name)) => {
-                option(program, Some(command), &name, parser, &mut given)?;
+            (Some(Given::Text(name)), None) if name == "help" => {
+                return help_of(program, &mut parser);
             }
+            (Some(Given::Text(name)), None) => {
+                command = Some(named(program, &name.to_string_lossy())?);
+            }
+            (Some(Given::Text(text)), Some(command)) => match expected {
+                Some(expected) if !expected.behind_dashes => operands.push(text),
+                _ => {
+                    let text = text.to_string_lossy();
+                    return Err(UsageError::unexpected(program, command, &text));
+                }
+            },
         }
     }
+    let Some(command) = command else {
+        return Err(UsageError::no_command(program));
+    };
     let missing = command
         .options()
         .find(|option| option.is_required() && !given.iter().any(|(o, _)| o.name == option.name));
@@ -121,6 +88,30 @@ fn arguments_of(
         given,
         operands,
     }))
+}
+
+/// `help` and `help COMMAND`.
+fn help_of(program: &'static Program, parser: &mut lexopt::Parser) -> Result<Parsed, UsageError> {
+    let command = match next(parser) {
+        Some(Given::Text(name)) => Some(named(program, &name.to_string_lossy())?),
+        Some(Given::Option(name)) => {
+            return Err(UsageError::unknown_option(program, None, &name));
+        }
+        None | Some(Given::Help(_) | Given::Version) => None,
+    };
+    Ok(Parsed::Print(help(program, command, Detail::Full)))
+}
+
+fn help(program: &Program, command: Option<&Command>, detail: Detail) -> String {
+    match command {
+        Some(command) => command_help(program, command, detail),
+        None => program_help(program, detail),
+    }
+}
+
+fn named(program: &'static Program, name: &str) -> Result<&'static Command, UsageError> {
+    let command = program.command(name);
+    command.ok_or_else(|| UsageError::unknown_command(program, name))
 }
 
 /// All behind `--`, where that is next.

@@ -34,9 +34,10 @@ static EXEC: Command = Command {
         heading: "Options",
         options: &[&DEVICE],
     }],
-    operands: Some(Operands::CommandLine {
-        name: "CMD",
+    operands: Some(Operands {
+        usage: "-- <CMD>...",
         about: "The command and its arguments",
+        behind_dashes: true,
     }),
     examples: &[],
     run: done,
@@ -47,9 +48,10 @@ static VALIDATE: Command = Command {
     about: "Check files",
     description: &[],
     sections: &[],
-    operands: Some(Operands::Files {
-        name: "FILE",
+    operands: Some(Operands {
+        usage: "<FILE>...",
         about: "The files",
+        behind_dashes: false,
     }),
     examples: &[],
     run: done,
@@ -161,7 +163,7 @@ fn a_command_behind_two_dashes_is_as_it_was_given() {
         ),
         (
             &["exec", "--device=x", "ls"],
-            "exec takes its command as -- <CMD>..., and no \"ls\"; see near exec --help",
+            "exec takes -- <CMD>..., and no \"ls\"; see near exec --help",
         ),
     ] {
         assert_eq!(refused(arguments), message);

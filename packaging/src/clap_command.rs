@@ -44,7 +44,7 @@ fn subcommand(command: &command_line::Command) -> Command {
     let page = Command::new(command.name)
         .about(command.about)
         .args(options)
-        .args(command.operands.map(operands));
+        .args(command.operands.as_ref().map(operands));
     let page = described(page, command.about, command.description);
     if end.is_empty() {
         page
@@ -53,19 +53,18 @@ fn subcommand(command: &command_line::Command) -> Command {
     }
 }
 
-fn operands(operands: Operands) -> Arg {
-    match operands {
-        Operands::Files { name, about } => Arg::new(name)
-            .help(about)
-            .num_args(1..)
-            .required(true)
-            .value_hint(ValueHint::FilePath),
-        Operands::CommandLine { name, about } => Arg::new(name)
-            .help(about)
-            .num_args(1..)
-            .required(true)
-            .last(true)
-            .value_hint(ValueHint::CommandWithArguments),
+fn operands(operands: &Operands) -> Arg {
+    let name = operands.usage.trim_start_matches("-- ");
+    let name = name.trim_matches(|c| "<>.".contains(c));
+    let argument = Arg::new(name)
+        .help(operands.about)
+        .num_args(1..)
+        .required(true);
+    if operands.behind_dashes {
+        let hint = ValueHint::CommandWithArguments;
+        argument.last(true).value_hint(hint)
+    } else {
+        argument.value_hint(ValueHint::FilePath)
     }
 }
 

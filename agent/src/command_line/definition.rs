@@ -134,9 +134,10 @@ static EXEC: Command = Command {
         heading: "Options",
         options: &[&options::DEVICE, &options::MEMORY, &options::STRICT],
     }],
-    operands: Some(Operands::CommandLine {
-        name: "CMD",
+    operands: Some(Operands {
+        usage: "-- <CMD>...",
         about: "The command and its arguments",
+        behind_dashes: true,
     }),
     examples: &[(
         "dra-guest-agent exec --device nic/vf -- dpdk-testpmd -a 0000:81:00.0",
@@ -194,9 +195,10 @@ static VALIDATE: Command = Command {
     about: "Check files: attributes in any known form, or a policy (*.toml)",
     description: &[],
     sections: &[],
-    operands: Some(Operands::Files {
-        name: "FILE",
+    operands: Some(Operands {
+        usage: "<FILE>...",
         about: "The files",
+        behind_dashes: false,
     }),
     examples: &[],
     run: commands::validate,

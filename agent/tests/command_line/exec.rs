@@ -149,7 +149,7 @@ fn what_is_asked_wrongly_never_runs_the_command() {
             &two,
             &["--device", "nic/vf", "true"],
             2,
-            "exec takes its command as -- <CMD>..., and no \"true\"",
+            "exec takes -- <CMD>..., and no \"true\"",
         ),
         (
             &two,
