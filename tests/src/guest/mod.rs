@@ -9,6 +9,7 @@ mod machine;
 mod managed;
 mod monitor;
 mod moved;
+pub mod pinning;
 mod topology;
 mod witness;
 

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::guest::pinning::{
+    LOOK, POLICY, pinning, wait_for, wait_until_near, wait_until_spread,
+};
 use dra_guest_tests::guest::{Managed, NIC_PCI_ADDRESS, affinities, function_of, served};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_NAME;
 
-use crate::pinning::{
-    FAR, LOOK, NEAR, POLICY, pinning, wait_for, wait_until_near, wait_until_spread,
-};
+use crate::pinning::{FAR, NEAR};
 use crate::{NVME_PCI_ADDRESS, PEER_NAME};
 
 /// The ends of the link.

@@ -96,7 +96,6 @@ fn main() -> ExitCode {
             // irqbalance(1) (case 105).
             ("irqbalance_leaves_them_alone", interrupts::irqbalance),
             ("what_others_move_comes_back", interrupts::contested),
-            ("cpus_come_and_go", hot_plug::cpus_come_and_go),
             ("a_device_is_plugged_in", hot_plug::plugged_in),
             ("queues_are_those_of_the_node", queues::queues),
             ("what_is_pinned_no_more", queues::no_more),
@@ -111,8 +110,8 @@ fn main() -> ExitCode {
             ),
             ("a_cpuset_is_kept", workloads::a_cpuset_is_kept),
             (
-                "cpus_that_went_or_are_isolated_are_not_taken",
-                workloads::cpus_that_went_or_are_isolated_are_not_taken,
+                "cpus_that_are_isolated_are_not_taken",
+                workloads::cpus_that_are_isolated_are_not_taken,
             ),
             ("env_binds_a_container", workloads::env_binds_a_container),
             (
