@@ -62,14 +62,8 @@ pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<Str
     ) in units
     {
         let devices = listing(devices);
-        let bounds = Bounds::new(&nodes, &cpus, topology);
-        if bounds.cpus.is_empty() && !bounds.isolated.is_empty() {
-            troubles.push(format!(
-                "{name} is not brought to the CPUs {} of {devices}: they are isolated, and the scheduler \
-                 balances no work on those; the unit itself can have them, by CPUAffinity=",
-                bounds.isolated,
-            ));
-        }
+        let bounds = Bounds::of(&nodes, &cpus, topology, |it| it.is_of(name.as_str()));
+        troubles.extend(trouble(name, &devices, &bounds));
         if bounds.memory.is_empty() {
             troubles.push(format!(
                 "the memory of {name} is not bound: NUMA node {nodes} of {devices} has none"
@@ -78,6 +72,27 @@ pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<Str
         files.extend(drop_in(name, &devices, &bounds));
     }
     (files, troubles)
+}
+
+/// Why a unit is not brought to all CPUs near its devices, where cgroups have some for themselves, or to none.
+fn trouble(name: &UnitName, devices: &str, bounds: &Bounds) -> Option<String> {
+    let Bounds {
+        cpus,
+        isolated,
+        partitioned,
+        ..
+    } = bounds;
+    if !partitioned.is_empty() {
+        return Some(format!(
+            "{name} is not brought to the CPUs {partitioned} of {devices}: a cpuset partition has them for itself"
+        ));
+    }
+    (cpus.is_empty() && !isolated.is_empty()).then(|| {
+        format!(
+            "{name} is not brought to the CPUs {isolated} of {devices}: they are isolated, and the scheduler \
+             balances no work on those; the unit itself can have them, by CPUAffinity="
+        )
+    })
 }
 
 /// What one unit is near.

@@ -1,7 +1,7 @@
 //! What is written for which unit, and what is not.
 
-use crate::numa::By;
 use crate::numa::topology::Node;
+use crate::numa::{By, Partition};
 
 use super::*;
 
@@ -124,4 +124,40 @@ fn a_devices_name_adds_no_line() {
     let (files, _) = drop_ins(&pinned, &guest(2, ""));
     assert!(!files[0].text.contains("\nExecStart"), "{files:?}");
     assert_eq!(files[0].text.matches("[Service]\n").count(), 1);
+}
+
+/// Who gives a partition's CPU to another cgroup ends the partition.
+#[test]
+fn what_a_cgroup_has_for_itself_is_given_to_no_other_unit() {
+    let partition = |group: &str, cpus: &str, is_isolated| Partition {
+        group: group.into(),
+        cpus: cpus.parse().unwrap(),
+        is_isolated,
+    };
+    let guest = Topology {
+        partitions: vec![
+            partition("alone", "2", true),
+            partition("system.slice/own.service", "3", false),
+        ],
+        ..guest(2, "")
+    };
+    let cpus = |unit: &str| {
+        let (files, troubles) = drop_ins(&[pinned(unit, "nic/vf", "1", "2-3")], &guest);
+        let said = files[0]
+            .text
+            .lines()
+            .find_map(|it| it.strip_prefix("AllowedCPUs="));
+        let all: Vec<&str> = files[0].text.lines().collect();
+        let last = all
+            .iter()
+            .rev()
+            .find_map(|it| it.strip_prefix("AllowedCPUs="));
+        (said.and(last).map(str::to_owned), troubles.join("; "))
+    };
+    let trouble =
+        "is not brought to the CPUs 2-3 of nic/vf: a cpuset partition has them for itself";
+    assert_eq!(cpus("a.service"), (None, format!("a.service {trouble}")));
+    let trouble = "is not brought to the CPUs 2 of nic/vf: a cpuset partition has them for itself";
+    let own = (Some("3".to_owned()), format!("own.service {trouble}"));
+    assert_eq!(cpus("own.service"), own);
 }
