@@ -34,13 +34,27 @@ pub fn is_drop_in(path: &Path) -> bool {
     path.starts_with(DIRECTORY)
 }
 
+/// What keeps a unit on CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Its cgroup's cpuset, which follows when CPUs come and go. A process' own affinity would not: it is that of
+    /// its start.
+    Cpuset,
+    /// Its processes' affinity: the kernel has no cpuset for systemd (`cgroup.controllers`).
+    Affinity,
+}
+
 /// A drop-in for each unit, and what cannot be said in one, in sentences. A unit that works with several
 /// devices is near all of them.
 ///
 /// CPUs and nodes come of one look, and are in one file, so that they do not drift apart
 /// (systemd#13248, systemd#14749). They are numbers that the guest has: with others a unit would not
 /// start (`systemd.exec(5)`, `NUMA_POLICY`).
-pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<String>) {
+pub fn drop_ins(
+    pinned: &[Pinned],
+    topology: &Topology,
+    bound: Bound,
+) -> (Vec<DropIn>, Vec<String>) {
     let mut units: BTreeMap<&UnitName, Unit> = BTreeMap::new();
     if topology.has_distance() {
         for Pinned { unit, device, near } in pinned {
@@ -50,6 +64,8 @@ pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<Str
             unit.nodes = unit.nodes.union(&near.nodes);
         }
     }
+    let all = topology.online.union(&topology.offline);
+    let all = (bound == Bound::Cpuset).then_some(&all);
     let mut files = Vec::new();
     let mut troubles = Vec::new();
     for (
@@ -69,7 +85,7 @@ pub fn drop_ins(pinned: &[Pinned], topology: &Topology) -> (Vec<DropIn>, Vec<Str
                 "the memory of {name} is not bound: NUMA node {nodes} of {devices} has none"
             ));
         }
-        files.extend(drop_in(name, &devices, &bounds));
+        files.extend(drop_in(name, &devices, &bounds, all));
     }
     (files, troubles)
 }
@@ -103,7 +119,13 @@ struct Unit {
     nodes: NodeList,
 }
 
-fn drop_in(name: &UnitName, devices: &str, bounds: &Bounds) -> Option<DropIn> {
+/// `affinity`: that of its processes, where it is not what bounds them.
+fn drop_in(
+    name: &UnitName,
+    devices: &str,
+    bounds: &Bounds,
+    affinity: Option<&CpuList>,
+) -> Option<DropIn> {
     let Bounds { cpus, memory, .. } = bounds;
     if cpus.is_empty() && memory.is_empty() {
         return None;
@@ -115,7 +137,8 @@ fn drop_in(name: &UnitName, devices: &str, bounds: &Bounds) -> Option<DropIn> {
         format!("# Written by dra-guest-agent: this unit is kept near {devices}.\n[{section}]\n");
     if !cpus.is_empty() {
         if !is_slice {
-            set(&mut text, "CPUAffinity", cpus);
+            // Over what the unit itself says, and systemd's own (`systemd-system.conf(5)`).
+            set(&mut text, "CPUAffinity", affinity.unwrap_or(cpus));
         }
         set(&mut text, "AllowedCPUs", cpus);
     }
