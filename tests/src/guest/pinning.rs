@@ -46,7 +46,7 @@ pub fn wait_until_near(guest: &mut Guest, function: &str, cpus: &[&str], all: bo
         let are_used = cpus
             .iter()
             .all(|cpu| last.values().any(|served| served == cpu));
-        Ok((are_near && (are_used || !all)).then_some(()))
+        Ok((!last.is_empty() && are_near && (are_used || !all)).then_some(()))
     });
     came.with_context(|| format!("{function}: {last:?}"))
 }

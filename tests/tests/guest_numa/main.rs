@@ -19,7 +19,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use dra_guest_tests::guest::{Managed, ManagedOptions};
+use dra_guest_tests::guest::{Machine, Managed, ManagedOptions};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::{NIC_MAC, NIC_NAME};
 use serde_json::json;
@@ -42,6 +42,7 @@ pub const EMPTY_NETDEV: &str = "late";
 /// drop-in and takes it away again.
 static GUEST: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "guest_numa",
         managers: &[],
@@ -101,6 +102,10 @@ fn main() -> ExitCode {
             ("what_is_pinned_no_more", queues::no_more),
             ("revert_puts_masks_back", interrupts::revert),
             (
+                "revert_puts_back_what_kills_left",
+                interrupts::revert_after_kills,
+            ),
+            (
                 "exec_runs_near_the_device",
                 workloads::exec_runs_near_the_device,
             ),
@@ -123,6 +128,10 @@ fn main() -> ExitCode {
             (
                 "a_second_pass_changes_no_unit",
                 units::a_second_pass_changes_no_unit,
+            ),
+            (
+                "a_partition_is_left_alone",
+                units::a_partition_is_left_alone,
             ),
             (
                 "what_is_pinned_no_more_is_free",
