@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use device_attributes::one_line;
 
@@ -27,6 +27,11 @@ pub struct Pinned {
     pub device: String,
     /// What is near it.
     pub near: Near,
+}
+
+/// Where the drop-in of a unit is, relative to `/run`.
+pub(super) fn path_of(unit: &str) -> PathBuf {
+    format!("{DIRECTORY}/{unit}.d/{FILE}").into()
 }
 
 /// Whether a file below `/run` is one of these.
@@ -150,7 +155,7 @@ fn drop_in(
         set(&mut text, "AllowedMemoryNodes", memory);
     }
     Some(DropIn {
-        path: format!("{DIRECTORY}/{name}.d/{FILE}").into(),
+        path: path_of(name.as_str()),
         text,
     })
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::drop_in::path_of;
 use super::is_drop_in;
 use crate::numa::Topology;
 use crate::numa::topology::possible_nodes;
@@ -29,22 +30,34 @@ const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];
 pub(crate) async fn bring(roots: &Roots, changed: &[PathBuf]) -> Vec<String> {
     let mut troubles = Vec::new();
     let end = Instant::now() + DEADLINE;
+    let late = |unit: &str| {
+        (Instant::now() >= end).then(|| {
+            format!(
+                "systemd takes long: {unit} and others stay where they are until they start anew"
+            )
+        })
+    };
     for path in changed.iter().filter(|path| is_drop_in(path)) {
-        let Some(unit) = unit_of(path) else { continue };
-        let running = match running(unit).await {
+        let Some(name) = unit_of(path) else { continue };
+        if let Some(late) = late(name) {
+            troubles.push(late);
+            break;
+        }
+        let running = match running(name).await {
             Ok(running) => running,
             Err(why) => {
                 troubles.push(format!(
-                    "whether {unit} runs is not known, and it stays where it is until it starts anew: {why}"
+                    "whether {name} runs is not known, and it stays where it is until it starts anew: {why}"
                 ));
                 continue;
             }
         };
         for unit in running {
-            if Instant::now() >= end {
-                troubles.push(format!(
-                    "systemd takes long: {unit} and others stay where they are until they start anew"
-                ));
+            if has_its_own(roots, name, &unit) {
+                continue;
+            }
+            if let Some(late) = late(&unit) {
+                troubles.push(late);
                 return troubles;
             }
             troubles.extend(bring_one(roots, &unit, path).await.err());
@@ -57,6 +70,11 @@ pub(crate) async fn bring(roots: &Roots, changed: &[PathBuf]) -> Vec<String> {
 fn unit_of(drop_in: &Path) -> Option<&str> {
     let directory = drop_in.parent()?.file_name()?.to_str()?;
     directory.strip_suffix(".d")
+}
+
+/// Whether a unit that the drop-in of `name` is for has another, which counts for it: an instance may.
+fn has_its_own(roots: &Roots, name: &str, unit: &str) -> bool {
+    unit != name && roots.run.join(path_of(unit)).exists()
 }
 
 /// The unit itself if it runs, and of a template the instances that do.
@@ -180,6 +198,21 @@ mod tests {
         }
         let said = bounds(&roots, "b.service", absent);
         assert_eq!(said, ["AllowedCPUs=1-3", "AllowedMemoryNodes=0-1"]);
+    }
+
+    #[test]
+    fn an_instance_may_have_a_drop_in_of_its_own() {
+        let run = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            run: run.path().to_owned(),
+            ..Roots::default()
+        };
+        let own = run.path().join(path_of("a@own.service"));
+        fs::create_dir_all(own.parent().unwrap()).unwrap();
+        fs::write(own, "").unwrap();
+        assert!(has_its_own(&roots, "a@.service", "a@own.service"));
+        assert!(!has_its_own(&roots, "a@.service", "a@other.service"));
+        assert!(!has_its_own(&roots, "a@own.service", "a@own.service"));
     }
 
     #[test]
