@@ -123,15 +123,15 @@ fn main() -> ExitCode {
                 "a_container_may_have_no_memory_policy",
                 workloads::a_container_may_have_no_memory_policy,
             ),
+            (
+                "a_partition_is_left_alone",
+                units::a_partition_is_left_alone,
+            ),
             // systemd#13248, systemd#14749 (case 106).
             ("pinned_units_run_near_the_device", units::run_near),
             (
                 "a_second_pass_changes_no_unit",
                 units::a_second_pass_changes_no_unit,
-            ),
-            (
-                "a_partition_is_left_alone",
-                units::a_partition_is_left_alone,
             ),
             (
                 "what_is_pinned_no_more_is_free",

@@ -59,6 +59,44 @@ fn written(guest: &mut Guest) -> Result<String> {
     guest.stdout_of("cd /run/systemd/system; ls */90-dra-guest.conf 2>/dev/null || :")
 }
 
+/// A cgroup has CPU 3 for itself: what is pinned then leaves it alone, and does not end the partition.
+pub(crate) fn a_partition_is_left_alone(managed: &mut Managed) -> Result<()> {
+    const PINNED: [&str; 3] = ["app.service", "near@runs.service", "in-slice.service"];
+    let guest = &mut managed.guest;
+    guest.stdout_of(UNITS)?;
+    let made = guest.stdout_of(
+        "cd /sys/fs/cgroup; echo +cpuset >cgroup.subtree_control; mkdir alone; cd alone; \
+         echo 3 >cpuset.cpus; echo isolated >cpuset.cpus.partition; cat cpuset.cpus.partition",
+    )?;
+    ensure!(made == "isolated\n", "{made}");
+    pin(guest)?;
+    for unit in PINNED {
+        expect(guest, unit, ["2", "1", "default"])?;
+    }
+    let bound = guest.stdout_of("cat /run/systemd/system/app.service.d/90-dra-guest.conf")?;
+    ensure!(bound.contains("\nAllowedCPUs=2\n"), "{bound}");
+    let words = "app.service is not brought to the CPUs 3 of vm-nic-7xk2p/vf (nic): \
+                 a cpuset partition has them for itself";
+    wait::until("it is told", wait::PATIENCE, || {
+        let told = guest.stdout_of("journalctl --boot --unit=dra-guest-agent.service")?;
+        Ok(told.contains(words).then_some(()))
+    })?;
+    let env = guest.stdout_of("dra-guest-agent env --device nic/vf 2>&1")?;
+    for line in ["DRA_GUEST_CPUS=2", "DRA_GUEST_ISOLATED_CPUS=3"] {
+        ensure!(env.lines().any(|said| said == line), "{line}: {env}");
+    }
+    let still = guest
+        .stdout_of("cat /sys/fs/cgroup/alone/cpuset.cpus.partition; rmdir /sys/fs/cgroup/alone")?;
+    ensure!(still == "isolated\n", "the partition: {still}");
+    for unit in PINNED {
+        expect(guest, unit, ["2-3", "1", "default"])?;
+    }
+    guest.stdout_of(&format!("rm {DROP_IN}; systemctl reload dra-guest-agent"))?;
+    wait::until("the drop-ins are gone", wait::PATIENCE, || {
+        Ok(written(guest)?.is_empty().then_some(()))
+    })
+}
+
 pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
     let guest = &mut managed.guest;
     guest.stdout_of(UNITS)?;
@@ -116,64 +154,6 @@ pub(crate) fn a_second_pass_changes_no_unit(managed: &mut Managed) -> Result<()>
         "dra-guest-agent plan --attributes /run/credentials/dra-guest-agent.service/device-attributes",
     )?;
     ensure!(plan.stdout.starts_with("nothing to change"), "{plan:?}");
-    Ok(())
-}
-
-/// A cgroup takes CPU 3 for itself: what is pinned leaves it, and does not end the partition.
-pub(crate) fn a_partition_is_left_alone(managed: &mut Managed) -> Result<()> {
-    let guest = &mut managed.guest;
-    let made = guest.stdout_of(
-        "cd /sys/fs/cgroup; echo +cpuset >cgroup.subtree_control; mkdir alone; cd alone; \
-         echo 3 >cpuset.cpus; echo isolated >cpuset.cpus.partition; cat cpuset.cpus.partition",
-    )?;
-    ensure!(made == "isolated\n", "{made}");
-    for unit in ["app.service", "near@runs.service", "in-slice.service"] {
-        expect(
-            guest,
-            unit,
-            [
-                "2",
-                "1",
-                if unit == "app.service" {
-                    "bind:1"
-                } else {
-                    "default"
-                },
-            ],
-        )?;
-    }
-    wait::until("the drop-in is without it", wait::PATIENCE, || {
-        let bound = guest.stdout_of("cat /run/systemd/system/app.service.d/90-dra-guest.conf")?;
-        Ok(bound.contains("\nAllowedCPUs=2\n").then_some(()))
-    })?;
-    let env = guest.stdout_of("dra-guest-agent env --device nic/vf 2>&1")?;
-    let words = "app.service is not brought to the CPUs 3 of vm-nic-7xk2p/vf (nic): \
-                 a cpuset partition has them for itself";
-    wait::until("it is told", wait::PATIENCE, || {
-        let told = guest.stdout_of("journalctl --boot --unit=dra-guest-agent.service")?;
-        Ok(told.contains(words).then_some(()))
-    })?;
-    let still = guest
-        .stdout_of("cat /sys/fs/cgroup/alone/cpuset.cpus.partition; rmdir /sys/fs/cgroup/alone")?;
-    ensure!(still == "isolated\n", "the partition: {still}");
-    for line in ["DRA_GUEST_CPUS=2", "DRA_GUEST_ISOLATED_CPUS=3"] {
-        ensure!(env.lines().any(|said| said == line), "{line}: {env}");
-    }
-    for unit in ["app.service", "near@runs.service", "in-slice.service"] {
-        expect(
-            guest,
-            unit,
-            [
-                "2-3",
-                "1",
-                if unit == "app.service" {
-                    "bind:1"
-                } else {
-                    "default"
-                },
-            ],
-        )?;
-    }
     Ok(())
 }
 
