@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::pinning::LOOK;
 use dra_guest_tests::guest::{Guest, Managed};
 use dra_guest_tests::wait;
+use serde_json::Value;
 
 /// The variables of `env` that say what is near a device: its node, the CPUs and the nodes with memory; empty where
 /// there are none.
@@ -57,4 +58,16 @@ pub(crate) fn expect_uncontested(managed: &mut Managed, device: &str) -> Result<
     ensure!(report["pinning"].get("contested").is_none(), "{report}");
     ensure!(report["ready"] == true, "{report}");
     Ok(())
+}
+
+/// Waits until the message of a device that is ready has these words: a pass may have begun before a CPU went.
+pub(crate) fn wait_for_message(managed: &mut Managed, device: &str, words: &[&str]) -> Result<()> {
+    let mut last = Value::Null;
+    wait::until(&format!("{device} says {words:?}"), LOOK, || {
+        last = managed.device(device)?;
+        let message = last["message"].as_str().unwrap_or_default();
+        let is_so = last["ready"] == true && words.iter().all(|words| message.contains(words));
+        Ok(is_so.then_some(()))
+    })
+    .with_context(|| last.to_string())
 }

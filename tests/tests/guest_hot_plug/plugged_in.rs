@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::guest::pinning::{LOOK, follow, wait_for, wait_until_spread};
+use dra_guest_tests::guest::pinning::{LOOK, follow, wait_until_spread};
 use dra_guest_tests::guest::{GROWING_PCI_ADDRESSES, Managed, NIC_PCI_ADDRESS};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_NAME;
 
 use crate::POLICY;
-use crate::near::{env, exec, expect_uncontested, wait_for_file, wait_for_unit};
+use crate::near::{env, exec, expect_uncontested, wait_for_file, wait_for_message, wait_for_unit};
 
 /// The units that are pinned to the NIC, and run.
 const UNITS: [&str; 2] = ["app.service", "near@x.service"];
@@ -77,10 +77,8 @@ pub(crate) fn into_a_node_without_cpus(managed: &mut Managed) -> Result<()> {
     expect_uncontested(managed, "memory")?;
     managed.guest.unplug_cpu(2)?;
     wait_for_file(managed, "-.memory", "")?;
-    let report = wait_for(managed, "memory", "Configured")?;
     let why = "nothing of it is pinned: the node has no CPU that is online";
-    ensure!(report["message"] == why, "{report}");
-    Ok(())
+    wait_for_message(managed, "memory", &[why])
 }
 
 /// And the device's node is known when it is there: the kernel takes no other.
@@ -103,12 +101,7 @@ pub(crate) fn into_a_node_that_is_not_there(managed: &mut Managed) -> Result<()>
     // It goes with its only CPU, and the device stays where it is.
     guest.unplug_cpu(3)?;
     wait_for_file(managed, "-.later", "")?;
-    let report = wait_for(managed, "later", "Configured")?;
-    let message = report["message"].as_str().unwrap_or_default();
-    ensure!(
-        message.contains("NUMA node 3") && message.contains("0-2,4"),
-        "{report}"
-    );
+    wait_for_message(managed, "later", &["NUMA node 3", "0-2,4"])?;
     let elsewhere = managed
         .guest
         .stdout_of("dra-guest-agent exec --device later -- true 2>&1; echo exit code $?")?;
