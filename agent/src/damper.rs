@@ -11,6 +11,7 @@ use device_attributes::DeviceIdentity;
 use tokio::time::Instant;
 
 use crate::listing::listing;
+use crate::numa::CpuList;
 use crate::plan::Wanted;
 
 /// How many repairs are made at once.
@@ -33,6 +34,8 @@ pub struct Damper {
 #[derive(Debug)]
 struct Reached {
     wanted: Wanted,
+    /// The CPUs near it then: with others other pins are wanted, and nobody has undone anything.
+    near: Option<CpuList>,
     history: Option<History>,
 }
 
@@ -57,13 +60,14 @@ pub enum Verdict {
 }
 
 impl Damper {
-    /// Notes that a device is as wanted.
-    pub fn reached(&mut self, wanted: &Wanted) {
+    /// Notes that a device is as wanted, near these CPUs where it is pinned.
+    pub fn reached(&mut self, wanted: &Wanted, near: Option<&CpuList>) {
         match self.devices.get_mut(&wanted.identity) {
-            Some(reached) if reached.wanted == *wanted => {}
+            Some(reached) if reached.is(wanted, near) => {}
             _ => {
                 let reached = Reached {
                     wanted: wanted.clone(),
+                    near: near.cloned(),
                     history: None,
                 };
                 self.devices.insert(wanted.identity.clone(), reached);
@@ -71,17 +75,18 @@ impl Damper {
         }
     }
 
-    /// Judges a device that needs `steps`, each in words.
+    /// Judges a device that needs `steps`, each in words, to be as wanted near these CPUs.
     pub fn judge(
         &mut self,
         wanted: &Wanted,
+        near: Option<&CpuList>,
         steps: impl IntoIterator<Item = String>,
         now: Instant,
     ) -> Verdict {
         let Some(reached) = self.devices.get_mut(&wanted.identity) else {
             return Verdict::Configure;
         };
-        if reached.wanted != *wanted {
+        if !reached.is(wanted, near) {
             return Verdict::Configure;
         }
         let history = reached.history.get_or_insert_with(|| History::new(now));
@@ -107,6 +112,12 @@ impl Damper {
     pub fn retain(&mut self, wanted: &[Wanted]) {
         self.devices
             .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
+    }
+}
+
+impl Reached {
+    fn is(&self, wanted: &Wanted, near: Option<&CpuList>) -> bool {
+        self.wanted == *wanted && self.near.as_ref() == near
     }
 }
 
@@ -161,7 +172,7 @@ mod tests {
     }
 
     fn judge(damper: &mut Damper, now: Instant) -> Verdict {
-        damper.judge(&wanted(9000), ["set the MTU".to_owned()], now)
+        damper.judge(&wanted(9000), None, ["set the MTU".to_owned()], now)
     }
 
     #[test]
@@ -171,14 +182,14 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(judge(&mut damper, now), Verdict::Configure);
         }
-        damper.reached(&wanted(1400));
+        damper.reached(&wanted(1400), None);
         assert_eq!(judge(&mut damper, now), Verdict::Configure);
     }
 
     #[test]
     fn repairs_come_at_once_and_then_ever_more_rarely() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000));
+        damper.reached(&wanted(9000), None);
         let start = Instant::now();
         let mut repaired = Vec::new();
         for second in 0..400 {
@@ -201,7 +212,7 @@ mod tests {
     #[test]
     fn after_a_calm_time_all_is_forgotten() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000));
+        damper.reached(&wanted(9000), None);
         let start = Instant::now();
         for _ in 0..5 {
             assert_eq!(judge(&mut damper, start), Verdict::Repair);
@@ -216,15 +227,32 @@ mod tests {
     #[test]
     fn another_wish_begins_anew_and_a_device_that_is_gone_is_forgotten() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000));
+        damper.reached(&wanted(9000), None);
         let now = Instant::now();
         for _ in 0..6 {
             judge(&mut damper, now);
         }
-        damper.reached(&wanted(1400));
-        damper.reached(&wanted(9000));
+        damper.reached(&wanted(1400), None);
+        damper.reached(&wanted(9000), None);
         assert_eq!(judge(&mut damper, now), Verdict::Repair);
         damper.retain(&[]);
         assert_eq!(judge(&mut damper, now), Verdict::Configure);
+    }
+
+    #[test]
+    fn with_other_cpus_near_nothing_was_undone() {
+        let mut damper = Damper::default();
+        let (wanted, now) = (wanted(9000), Instant::now());
+        let near = |text: &str| -> CpuList { text.parse().unwrap() };
+        for cpus in ["2-3", "2", "2-3", "2-4", "2-3", "2", "2-3"] {
+            let cpus = near(cpus);
+            let steps = ["set the CPUs".to_owned()];
+            let verdict = damper.judge(&wanted, Some(&cpus), steps, now);
+            assert_eq!(verdict, Verdict::Configure);
+            damper.reached(&wanted, Some(&cpus));
+        }
+        let steps = ["set the CPUs".to_owned()];
+        let verdict = damper.judge(&wanted, Some(&near("2-3")), steps, now);
+        assert_eq!(verdict, Verdict::Repair);
     }
 }

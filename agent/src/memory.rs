@@ -8,11 +8,11 @@ use tokio::time::Instant;
 
 use crate::damper::{Damper, Verdict};
 use crate::listing::listing;
-use crate::numa::Places;
+use crate::numa::{CpuList, Places};
 use crate::observe::{Observation, Pinning};
 use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
-use crate::plan::{Action, Contested, Plan, Step, Wanted};
+use crate::plan::{Action, Contested, Plan, PlannedDevice, Step, Wanted};
 use crate::roots::Roots;
 use crate::units;
 
@@ -22,7 +22,7 @@ pub struct Memory {
     /// What was to be done.
     pub(crate) plan: Plan,
     /// What was done, and how often.
-    pub(crate) damper: Damper,
+    damper: Damper,
     /// Whether a manager had an interface all the same that was handed over, and whether the managers
     /// were told again for it.
     is_doubtful: bool,
@@ -105,7 +105,8 @@ impl Memory {
             }
             let steps: Vec<&Step> = steps.collect();
             let words = steps.iter().map(ToString::to_string);
-            match self.damper.judge(wanted, words, now) {
+            let device = plan.devices.get(place);
+            match self.damper.judge(wanted, near(device), words, now) {
                 Verdict::Configure => {}
                 Verdict::Repair => self.note_contest(wanted, &steps),
                 Verdict::Wait(why) => {
@@ -114,6 +115,11 @@ impl Memory {
             }
         }
         held
+    }
+
+    /// Notes that a device is as wanted.
+    pub(crate) fn reached(&mut self, wanted: &Wanted, device: Option<&PlannedDevice>) {
+        self.damper.reached(wanted, near(device));
     }
 
     /// Others moved what was pinned.
@@ -138,4 +144,9 @@ impl Memory {
         self.contested
             .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
     }
+}
+
+/// The CPUs near a device that its work may be given to, where it is pinned.
+fn near(device: Option<&PlannedDevice>) -> Option<&CpuList> {
+    device?.pinning.as_ref()?.cpus.as_ref()
 }

@@ -170,7 +170,7 @@ pub async fn pass(
     let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
         if device.report.ready {
-            memory.damper.reached(wanted);
+            memory.reached(wanted, plan.devices.get(place));
         }
         device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));

@@ -31,7 +31,7 @@ const OF_THE_NODE: [&str; 8] = [
 ];
 
 /// The longest, first; what is not named here comes after them.
-const LONGEST: [&str; 16] = [
+const LONGEST: [&str; 17] = [
     "guest_boot",
     "nri",
     "guest_numa",
@@ -45,6 +45,7 @@ const LONGEST: [&str; 16] = [
     "guest_stock_image",
     "guest_network_manager",
     "deploy",
+    "guest_hot_plug",
     "guest_firmware",
     "guest_ifupdown",
     "guest_without_share",

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::guest::{
-    FOREIGN_MAC, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
+    FOREIGN_MAC, Machine, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
 };
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::NIC_MAC;
@@ -29,6 +29,7 @@ required = false
 
 static BOOTED: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "numa=off",
         name: "guest_ifupdown",
         managers: &[Manager::Ifupdown],

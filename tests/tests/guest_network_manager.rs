@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::guest::{
-    FOREIGN_MAC, LEFT_MAC, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
+    FOREIGN_MAC, LEFT_MAC, Machine, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
 };
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
@@ -32,6 +32,7 @@ fn connection(name: &str, mac: &str, address: &str) -> String {
 
 static BOOTED: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "guest_network_manager",
         managers: &[Manager::NetworkManager],

@@ -23,6 +23,11 @@ pub(super) fn env(roots: &Roots, device: &str) -> Result<Exit, Ended> {
             bounds = Bounds::new(&nodes, &cpus, &topology);
             if bounds.cpus.is_empty() && !bounds.isolated.is_empty() {
                 remark("its CPUs are all isolated: DRA_GUEST_ISOLATED_CPUS has them");
+            } else if !bounds.partitioned.is_empty() {
+                let cpus = &bounds.partitioned;
+                remark(&format!(
+                    "a cpuset partition has its CPUs {cpus} for itself"
+                ));
             }
         }
         Ok(near::Near::Everywhere) => {}

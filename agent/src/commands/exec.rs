@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsString};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use nix::errno::Errno;
 use nix::unistd::execvp;
@@ -73,6 +74,10 @@ fn replace(command: &[OsString]) -> Result<Infallible, Ended> {
     };
     let program = program.to_string_lossy();
     let why = match errno {
+        // A script whose `#!` line, or a program whose loader, leads nowhere.
+        Errno::ENOENT if program.contains('/') && Path::new(&*program).exists() => {
+            "it is there, and the interpreter that it names is not".to_owned()
+        }
         Errno::ENOEXEC => "it is no program, and no script that begins with #!".to_owned(),
         errno => errno.desc().to_owned(),
     };

@@ -147,7 +147,14 @@ pub fn locality(
     topology: &Topology,
 ) -> Result<Locality, NotThere> {
     if let Some(node) = clues.sysfs_node {
-        return near_nodes([node].into_iter().collect(), By::Sysfs, topology);
+        let near = near_nodes([node].into_iter().collect(), By::Sysfs, topology);
+        // It was there when the kernel took it down: a node goes with its last CPU, where it has no memory.
+        return Ok(near.unwrap_or_else(|error| {
+            let has = error.has;
+            Locality::Unknown(format!(
+                "the guest's kernel says NUMA node {node}, which is offline: it has {has}"
+            ))
+        }));
     }
     if let Some(node) = clues.guest_node {
         return near_nodes([node].into_iter().collect(), By::Document, topology);

@@ -8,6 +8,7 @@ use device_attributes::NodeId;
 use serde::{Deserialize, Serialize};
 
 use super::cpu_list::{CpuList, Kind, List, NodeList};
+use super::partitions::{self, Partition};
 use crate::small_file;
 
 /// Below sysfs.
@@ -34,13 +35,16 @@ pub struct Topology {
     /// The CPUs that are there or may come, and do not run.
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub offline: CpuList,
-    /// The CPUs that the scheduler leaves alone: `isolcpus=`, and cpuset partitions on kernels that
-    /// count them here.
+    /// The CPUs that the scheduler leaves alone: `isolcpus=`, and isolated cpuset partitions on kernels that
+    /// count them here too.
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub isolated: CpuList,
     /// The CPUs without a tick while one task runs (`nohz_full=`).
     #[serde(default, skip_serializing_if = "CpuList::is_empty")]
     pub without_tick: CpuList,
+    /// The CPUs that cgroups have for themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partitions: Vec<Partition>,
     /// The online nodes. Empty on a kernel without NUMA.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<NodeId, Node>,
@@ -51,17 +55,19 @@ impl Topology {
     pub fn read(sys: &Path) -> Self {
         let cpu = sys.join(CPU);
         let node = sys.join(NODE);
-        let online = online_nodes(sys);
+        let online_nodes = online_nodes(sys);
         // Without the file (before Linux 3.8, `CONFIG_NUMA=n`) nothing says that one has none.
         let has_memory: Option<NodeList> = read(&node.join("has_memory"));
-        let nodes = online.iter().map(|id| {
+        let nodes = online_nodes.iter().map(|id| {
             let has_memory = has_memory.as_ref().is_none_or(|nodes| nodes.contains(id));
             let cpus = cpus_of_node(sys, id);
             (id, Node { cpus, has_memory })
         });
+        let online = list(&cpu.join("online"));
         Self {
             nodes: nodes.collect(),
-            online: list(&cpu.join("online")),
+            partitions: partitions::read(sys, &online),
+            online,
             offline: list(&cpu.join("offline")),
             isolated: isolated_cpus(sys),
             without_tick: list(&cpu.join("nohz_full")),
@@ -71,6 +77,18 @@ impl Topology {
     /// Whether there is anything to be near to or far from: more than one node.
     pub fn has_distance(&self) -> bool {
         self.nodes.len() > 1
+    }
+
+    /// The CPUs that the scheduler leaves alone, whoever asked for that.
+    pub fn isolated(&self) -> CpuList {
+        let partitions = self.partitions.iter().filter(|it| it.is_isolated);
+        partitions.fold(self.isolated.clone(), |all, it| all.union(&it.cpus))
+    }
+
+    /// The CPUs in partitions of which `is_meant` says yes.
+    pub fn partitioned(&self, is_meant: impl Fn(&Partition) -> bool) -> CpuList {
+        let partitions = self.partitions.iter().filter(|it| is_meant(it));
+        partitions.fold(CpuList::new(), |all, it| all.union(&it.cpus))
     }
 
     /// The online nodes.
@@ -102,6 +120,11 @@ impl Topology {
         let nodes = self.nodes.iter().filter(|(_, node)| near(node));
         nodes.map(|(id, _)| *id).collect()
     }
+}
+
+/// The nodes that the guest may come to have; none on a kernel without NUMA.
+pub fn possible_nodes(sys: &Path) -> NodeList {
+    list(&sys.join(NODE).join("possible"))
 }
 
 /// The nodes that are online; none on a kernel without NUMA.

@@ -22,7 +22,7 @@ pub use drop_ins::{DropIn, Ours, drop_ins};
 pub use foreseen::{FileStep, foreseen};
 pub use hand_over::{hand_over, take_back};
 pub use own_files::Change;
-pub(crate) use reload::run as run_program;
+pub(crate) use reload::{output_of, run as run_program};
 pub use standing::{Standing, found, ours};
 
 use crate::observe::Interface;

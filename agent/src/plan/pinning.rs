@@ -164,13 +164,13 @@ struct Draft<'a> {
 impl Draft<'_> {
     fn plan(&mut self, near: &Near) {
         let topology = &self.pinning.topology;
-        let kept_free = topology.isolated.union(&topology.without_tick);
+        let kept_free = topology.isolated().union(&topology.without_tick);
         self.near = near.cpus.difference(&kept_free);
         if self.near.is_empty() {
             let why = if near.cpus.is_empty() {
                 "the node has no CPU that is online"
             } else {
-                "the kernel was told to keep the CPUs near it free (isolcpus=, nohz_full=)"
+                "the kernel was told to keep the CPUs near it free (isolcpus=, nohz_full=, an isolated cpuset partition)"
             };
             self.now.unpinned = Some(why.to_owned());
             return;

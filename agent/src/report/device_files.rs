@@ -17,7 +17,7 @@ use super::DeviceStatus;
 use crate::numa::Bounds;
 use crate::numa::cpu_list::{Kind, List};
 use crate::roots::Roots;
-use crate::state_directory;
+use crate::{small_file, state_directory};
 
 /// The directory below the agent's.
 const DIRECTORY: &str = "devices";
@@ -47,6 +47,17 @@ pub(super) fn write(roots: &Roots, devices: &[DeviceStatus]) -> Result<(), Unwri
     remove_others(&directory, &present).map_err(|error| Unwritten {
         path: directory,
         error,
+    })
+}
+
+/// Whether the files have what the devices' workloads are bound to, where those are bound at all.
+pub(super) fn hold_bounds(roots: &Roots, devices: &[DeviceStatus]) -> bool {
+    let directory = state_directory::path(roots).join(DIRECTORY);
+    let mut files = stems(devices).into_iter().zip(devices);
+    files.all(|(stem, device)| {
+        let text = || env(&device.report, &device.bounds);
+        device.bounds == Bounds::default()
+            || small_file::holds(&directory.join(format!("{stem}.env")), text().as_bytes())
     })
 }
 

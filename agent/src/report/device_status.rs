@@ -82,10 +82,15 @@ impl DeviceStatus {
 }
 
 impl DeviceStatus {
+    /// Whether the guest has it.
+    pub fn is_found(&self) -> bool {
+        self.report.interface_name.is_some() || self.report.guest_pci_address.is_some()
+    }
+
     /// Says where it is, if it was found; `place` is its place in the document.
     pub(crate) fn locate(&mut self, place: usize, places: &Places<'_>) {
-        let report = &self.report;
-        if report.interface_name.is_some() || report.guest_pci_address.is_some() {
+        if self.is_found() {
+            let report = &self.report;
             let locality = places.of(place, report.guest_pci_address, report.numa_node);
             if let Ok(Locality::Near(near)) = &locality {
                 self.bounds = Bounds::new(&near.nodes, &near.cpus, places.topology());

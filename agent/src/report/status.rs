@@ -130,8 +130,8 @@ impl Status {
         // Every map of the status has string keys, and memory takes all bytes.
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        if small_file::holds(&path, &bytes) {
-            // The devices' files were written before it.
+        // The devices' files were written before it. What a workload is bound to is in them alone.
+        if small_file::holds(&path, &bytes) && device_files::hold_bounds(roots, &self.devices) {
             return Ok(());
         }
         let devices = device_files::write(roots, &self.devices);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 mod wanted;
 
-pub use drop_in::{Pinned, drop_ins, is_drop_in};
+pub use drop_in::{Bound, Pinned, drop_ins, is_drop_in};
 pub(crate) use running::bring;
 pub use wanted::wanted;
 

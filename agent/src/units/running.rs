@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::drop_in::path_of;
 use super::is_drop_in;
 use crate::numa::Topology;
-use crate::owners::run_program;
+use crate::numa::topology::possible_nodes;
+use crate::owners::{output_of, run_program};
 use crate::roots::Roots;
 use crate::small_file;
 
@@ -28,33 +30,80 @@ const BOUNDS: [&str; 2] = ["AllowedCPUs", "AllowedMemoryNodes"];
 pub(crate) async fn bring(roots: &Roots, changed: &[PathBuf]) -> Vec<String> {
     let mut troubles = Vec::new();
     let end = Instant::now() + DEADLINE;
-    for path in changed.iter().filter(|path| is_drop_in(path)) {
-        let Some(unit) = unit_of(path) else { continue };
-        if Instant::now() >= end {
-            troubles.push(format!(
+    let late = |unit: &str| {
+        (Instant::now() >= end).then(|| {
+            format!(
                 "systemd takes long: {unit} and others stay where they are until they start anew"
-            ));
+            )
+        })
+    };
+    for path in changed.iter().filter(|path| is_drop_in(path)) {
+        let Some(name) = unit_of(path) else { continue };
+        if let Some(late) = late(name) {
+            troubles.push(late);
             break;
         }
-        if is_active(unit).await {
-            troubles.extend(bring_one(roots, unit, path).await.err());
+        let running = match running(name).await {
+            Ok(running) => running,
+            Err(why) => {
+                troubles.push(format!(
+                    "whether {name} runs is not known, and it stays where it is until it starts anew: {why}"
+                ));
+                continue;
+            }
+        };
+        for unit in running {
+            if has_its_own(roots, name, &unit) {
+                continue;
+            }
+            if let Some(late) = late(&unit) {
+                troubles.push(late);
+                return troubles;
+            }
+            troubles.extend(bring_one(roots, &unit, path).await.err());
         }
     }
     troubles
 }
 
-/// The unit that a drop-in is of; none where it is a template, which does not run itself.
+/// The unit that a drop-in is of.
 fn unit_of(drop_in: &Path) -> Option<&str> {
     let directory = drop_in.parent()?.file_name()?.to_str()?;
-    let unit = directory.strip_suffix(".d")?;
-    (!unit.contains("@.")).then_some(unit)
+    directory.strip_suffix(".d")
 }
 
-async fn is_active(unit: &str) -> bool {
-    let arguments = ["is-active", "--quiet", "--", unit];
-    run_program(Path::new(super::SYSTEMCTL), &arguments)
-        .await
-        .is_ok()
+/// Whether a unit that the drop-in of `name` is for has another, which counts for it: an instance may.
+fn has_its_own(roots: &Roots, name: &str, unit: &str) -> bool {
+    unit != name && roots.run.join(path_of(unit)).exists()
+}
+
+/// The unit itself if it runs, and of a template the instances that do.
+async fn running(unit: &str) -> Result<Vec<String>, String> {
+    let arguments = [
+        "list-units",
+        "--state=active,reloading,activating",
+        "--plain",
+        "--full",
+        "--no-legend",
+        "--no-pager",
+        "--",
+        &pattern(unit),
+    ];
+    let listed = output_of(Path::new(super::SYSTEMCTL), &arguments).await?;
+    let units = listed.lines().filter_map(|line| line.split(' ').next());
+    Ok(units
+        .filter(|unit| !unit.is_empty())
+        .map(str::to_owned)
+        .collect())
+}
+
+/// A pattern of `glob(7)`, as `systemctl(1)` takes them.
+fn pattern(unit: &str) -> String {
+    let unit = unit.replace('\\', r"\\");
+    match unit.split_once("@.") {
+        Some((stem, end)) => format!("{stem}@*.{end}"),
+        None => unit,
+    }
 }
 
 async fn bring_one(roots: &Roots, unit: &str, drop_in: &Path) -> Result<(), String> {
@@ -66,7 +115,7 @@ async fn bring_one(roots: &Roots, unit: &str, drop_in: &Path) -> Result<(), Stri
             "{unit} runs, and has bounds by \"systemctl set-property\": they stay until it starts anew"
         ));
     }
-    let bounds = bounds(roots, drop_in);
+    let bounds = bounds(roots, unit, drop_in);
     let mut arguments = vec!["set-property", "--runtime", "--", unit];
     arguments.extend(bounds.iter().map(String::as_str));
     let result = run_program(Path::new(super::SYSTEMCTL), &arguments).await;
@@ -79,12 +128,17 @@ async fn bring_one(roots: &Roots, unit: &str, drop_in: &Path) -> Result<(), Stri
     result.map_err(|why| format!("{unit} runs, and stays where it is until it starts anew: {why}"))
 }
 
-/// What the drop-in says; all of the guest where there is none any more.
-fn bounds(roots: &Roots, drop_in: &Path) -> Vec<String> {
+/// What the drop-in says; all of the guest where there is none any more, but what others have for themselves.
+fn bounds(roots: &Roots, unit: &str, drop_in: &Path) -> Vec<String> {
     let topology = Topology::read(&roots.sys);
+    let all = topology.online.union(&topology.offline);
     let all = [
-        topology.online.union(&topology.offline).to_string(),
-        topology.online_nodes().to_string(),
+        all.difference(&topology.partitioned(|it| !it.is_of(unit)))
+            .to_string(),
+        // Memory may come to a node later.
+        possible_nodes(&roots.sys)
+            .union(&topology.online_nodes())
+            .to_string(),
     ];
     let text = small_file::read(&roots.run.join(drop_in)).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
@@ -114,7 +168,8 @@ mod tests {
         for (path, text) in [
             ("sys/devices/system/cpu/online", "0-2\n"),
             ("sys/devices/system/cpu/offline", "3\n"),
-            ("sys/devices/system/node/online", "0-1\n"),
+            ("sys/devices/system/node/online", "0\n"),
+            ("sys/devices/system/node/possible", "0-1\n"),
             (
                 "run/systemd/system/a.service.d/90-dra-guest.conf",
                 "[Service]\nCPUAffinity=2-3\nAllowedCPUs=\nAllowedCPUs=2-3\n",
@@ -125,25 +180,47 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let drop_in = Path::new("systemd/system/a.service.d/90-dra-guest.conf");
-        let said = bounds(&roots, drop_in);
+        let said = bounds(&roots, "a.service", drop_in);
         assert_eq!(said, ["AllowedCPUs=2-3", "AllowedMemoryNodes=0-1"]);
         let absent = Path::new("systemd/system/b.service.d/90-dra-guest.conf");
-        let said = bounds(&roots, absent);
+        let said = bounds(&roots, "b.service", absent);
         assert_eq!(said, ["AllowedCPUs=0-3", "AllowedMemoryNodes=0-1"]);
+
+        let groups = roots.sys.join("fs/cgroup");
+        for (path, text) in [
+            ("cpuset.cpus.effective", "1-2\n"),
+            ("alone/cpuset.cpus.partition", "isolated\n"),
+            ("alone/cpuset.cpus.effective", "0\n"),
+        ] {
+            let path = groups.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let said = bounds(&roots, "b.service", absent);
+        assert_eq!(said, ["AllowedCPUs=1-3", "AllowedMemoryNodes=0-1"]);
     }
 
     #[test]
-    fn a_template_does_not_run() {
-        let unit = |name: &str| {
-            let path = format!("systemd/system/{name}.d/90-dra-guest.conf");
-            unit_of(Path::new(&path)).map(str::to_owned)
+    fn an_instance_may_have_a_drop_in_of_its_own() {
+        let run = tempfile::tempdir().unwrap();
+        let roots = Roots {
+            run: run.path().to_owned(),
+            ..Roots::default()
         };
-        assert_eq!(unit("a.service").as_deref(), Some("a.service"));
-        assert_eq!(unit("a@b.service").as_deref(), Some("a@b.service"));
-        assert_eq!(unit("a@.service"), None);
-        assert_eq!(
-            unit_of(Path::new("systemd/network/00-dra-guest.network")),
-            None
-        );
+        let own = run.path().join(path_of("a@own.service"));
+        fs::create_dir_all(own.parent().unwrap()).unwrap();
+        fs::write(own, "").unwrap();
+        assert!(has_its_own(&roots, "a@.service", "a@own.service"));
+        assert!(!has_its_own(&roots, "a@.service", "a@other.service"));
+        assert!(!has_its_own(&roots, "a@own.service", "a@own.service"));
+    }
+
+    #[test]
+    fn a_template_stands_for_its_instances() {
+        assert_eq!(pattern("a.service"), "a.service");
+        assert_eq!(pattern("a@b.service"), "a@b.service");
+        assert_eq!(pattern("a@.service"), "a@*.service");
+        // `\` would take the meaning of what comes after it.
+        assert_eq!(pattern(r"a\x2db@.service"), r"a\\x2db@*.service");
     }
 }

@@ -2,7 +2,7 @@
 
 use device_attributes::NodeId;
 
-use super::drop_in::{Pinned, drop_ins};
+use super::drop_in::{Bound, Pinned, drop_ins};
 use super::has_systemd;
 use crate::numa::{Locality, Places};
 use crate::owners::DropIn;
@@ -10,6 +10,7 @@ use crate::pipeline::Draft;
 use crate::plan::PlannedDevice;
 use crate::policy::PinTarget;
 use crate::roots::Roots;
+use crate::small_file;
 
 /// The drop-ins of the units that the policy's `pin` names, and what cannot be, in sentences. A unit of a
 /// device that is not there yet has none yet.
@@ -44,9 +45,21 @@ pub fn wanted(roots: &Roots, draft: &Draft, places: &Places<'_>) -> (Vec<DropIn>
         troubles.push("no unit is pinned: systemd does not run here".to_owned());
         return (Vec::new(), troubles);
     }
-    let (files, more) = drop_ins(&pinned, places.topology());
+    let (files, more) = drop_ins(&pinned, places.topology(), bound(roots));
     troubles.extend(more);
     (files, troubles)
+}
+
+/// Whether the root of cgroup v2 has a cpuset to pass on.
+fn bound(roots: &Roots) -> Bound {
+    let controllers = roots.sys.join("fs/cgroup/cgroup.controllers");
+    let controllers = small_file::read(&controllers).unwrap_or_default();
+    let mut controllers = controllers.split(u8::is_ascii_whitespace);
+    if controllers.any(|it| it == b"cpuset") {
+        Bound::Cpuset
+    } else {
+        Bound::Affinity
+    }
 }
 
 fn is_found(device: &PlannedDevice) -> bool {

@@ -107,6 +107,7 @@ fn a_command_that_cannot_be_run_is_told_as_a_shell_tells_it() {
         path.to_str().unwrap().to_owned()
     };
     let no_mode = file("no-mode", "#!/bin/sh\n", 0o644);
+    let no_interpreter = file("no-interpreter", "#!/no/such/shell\n", 0o755);
     for (command, code, words) in [
         (
             "no-such-command",
@@ -115,6 +116,11 @@ fn a_command_that_cannot_be_run_is_told_as_a_shell_tells_it() {
         ),
         ("/no/such/command", 127, "No such file or directory"),
         (no_mode.as_str(), 126, "Permission denied"),
+        (
+            no_interpreter.as_str(),
+            127,
+            "the interpreter that it names is not",
+        ),
         ("/", 126, "Permission denied"),
         ("", 127, "No such file or directory"),
     ] {

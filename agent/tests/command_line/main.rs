@@ -13,6 +13,7 @@ mod exec;
 mod guest;
 mod killed;
 mod links;
+mod moving;
 #[path = "../namespace/mod.rs"]
 mod namespace;
 mod near;

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use super::Memory;
-use crate::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use crate::guest::{FOREIGN_MAC, Machine, Managed, ManagedOptions, Manager};
 use crate::wait;
 
 const NICS: usize = 8;
@@ -43,6 +43,7 @@ pub struct GuestFigures {
 /// When it does not come up, or a NIC does not come to its state.
 pub fn measure_in_guest() -> Result<GuestFigures> {
     let mut booted = Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "bench",
         managers: &[Manager::Networkd],

@@ -7,7 +7,8 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use crate::guest::{
-    Guest, Managed, ManagedOptions, NIC_PCI_ADDRESS, Witness, affinities, function_of, served,
+    Guest, Machine, Managed, ManagedOptions, NIC_PCI_ADDRESS, Witness, affinities, function_of,
+    served,
 };
 use crate::table::{Table, milliseconds, ratio};
 use crate::wait;
@@ -27,6 +28,7 @@ const ROUNDS: usize = 15;
 /// When it does not come up, or nothing comes near.
 pub fn measure_near() -> Result<String> {
     let mut managed = Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "bench_near",
         managers: &[],

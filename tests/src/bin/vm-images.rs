@@ -7,7 +7,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::command::stdout_of;
-use dra_guest_tests::guest::{BakedImage, BaseImage, Boot, Guest, GuestOptions, add_console};
+use dra_guest_tests::guest::{
+    BakedImage, BaseImage, Boot, Guest, GuestOptions, Machine, add_console,
+};
 use dra_guest_tests::packages::{DebianRoot, Packages};
 use dra_guest_tests::programs::{static_program, workspace};
 use dra_guest_tests::way::{METADATA, NIC_ADDRESSES, NIC_MAC, NIC_NAME, Node, Walk};
@@ -139,6 +141,7 @@ fn boot(image: &BakedImage, node: &Node, walk: &Walk) -> Result<(Guest, String)>
         vsock: &node.vsock(),
         fw_cfg: None,
         smbios: None,
+        machine: Machine::TwoNodes,
         hardware: "",
         logs: &walk.logs,
     })?;

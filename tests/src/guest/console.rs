@@ -14,7 +14,7 @@ use crate::wait;
 /// What a command in the guest came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestOutput {
-    /// Its exit code, as the shell tells it; 124 when it took longer than a minute.
+    /// Its exit code, as the shell tells it; 124 when it took longer than two minutes.
     pub code: i32,
     /// Its standard output.
     pub stdout: String,

@@ -6,14 +6,15 @@ use anyhow::{Context as _, Result, bail};
 
 use super::Guest;
 
-/// The interrupts of a PCI function, and the CPUs that may serve each.
+/// The interrupts of a PCI function, and the CPUs that may serve each; without those that go while they are looked at,
+/// as with other channels all do.
 ///
 /// # Errors
 /// When the guest does not say.
 pub fn affinities(guest: &mut Guest, function: &str) -> Result<BTreeMap<u32, String>> {
     let listed = guest.stdout_of(&format!(
-        "cd /sys/bus/pci/devices/{function}/msi_irqs && for i in *; do \
-         echo $i $(cat /proc/irq/$i/smp_affinity_list); done"
+        "cd /sys/bus/pci/devices/{function} && for i in $(ls msi_irqs); do \
+         cpus=$(cat /proc/irq/$i/smp_affinity_list 2>&1) && echo $i $cpus; done; :"
     ))?;
     let lines = listed.lines().map(|line| {
         let (number, cpus) = line.split_once(' ').context("an interrupt without CPUs")?;

@@ -11,14 +11,15 @@ use tempfile::TempDir;
 use super::console::{Console, GuestOutput};
 use super::image::BakedImage;
 use super::monitor;
+use super::nodes::Machine;
 use super::topology::{self, Firmware, GUEST_CID, Sockets};
 use crate::cache;
 use crate::process::{Process, tail};
 
 /// How long a boot may take; it takes 20 s on two idle cores.
 pub(super) const BOOT: Duration = Duration::from_mins(4);
-/// How long a command may take; the guest itself ends it after a minute.
-const COMMAND: Duration = Duration::from_secs(90);
+/// How long a command may take; the guest itself ends it after two minutes.
+const COMMAND: Duration = Duration::from_secs(150);
 
 /// QEMU's own socket, in the directory of the sockets.
 pub(super) const MONITOR: &str = "monitor";
@@ -38,6 +39,8 @@ pub struct GuestOptions<'a> {
     pub fw_cfg: Option<&'a Path>,
     /// A file with one SMBIOS OEM string, where systemd looks for credentials.
     pub smbios: Option<&'a Path>,
+    /// Its CPUs and memory.
+    pub machine: Machine,
     /// Further hardware, as arguments of QEMU: words without spaces in them.
     pub hardware: &'a str,
     /// Where the logs of all programs go.
@@ -54,6 +57,7 @@ impl<'a> GuestOptions<'a> {
             vsock,
             fw_cfg: None,
             smbios: None,
+            machine: Machine::TwoNodes,
             hardware: "",
             logs,
         }
@@ -126,6 +130,7 @@ impl Guest {
         let monitor_socket = socket(MONITOR);
         let arguments = topology::arguments(
             options.image,
+            options.machine,
             options.nic,
             &Sockets {
                 share: share.is_some().then_some(share_socket.as_path()),

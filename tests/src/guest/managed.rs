@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::image::{BakedImage, BaseImage, write};
 use super::machine::{Guest, GuestOptions};
+use super::nodes::Machine;
 use crate::programs::static_program;
 use crate::wait;
 use crate::way::{NIC_MAC, Walk};
@@ -45,6 +46,8 @@ pub struct ManagedOptions<'a> {
     pub policy: &'a str,
     /// The document's devices.
     pub devices: Value,
+    /// Its CPUs and memory.
+    pub machine: Machine,
     /// Further hardware, as arguments of QEMU.
     pub hardware: &'a str,
     /// What the kernel is told beside the usual.
@@ -96,6 +99,7 @@ impl Managed {
         fs::write(path("smbios"), credential)?;
         let (guest, state) = Guest::boot(&GuestOptions {
             smbios: Some(&path("smbios")),
+            machine: options.machine,
             hardware: options.hardware,
             ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
         })?;

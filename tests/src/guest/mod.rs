@@ -9,6 +9,8 @@ mod machine;
 mod managed;
 mod monitor;
 mod moved;
+mod nodes;
+pub mod pinning;
 mod topology;
 mod witness;
 
@@ -19,5 +21,6 @@ pub use left::{LEFT_MAC, igb_and_left, left_hardware};
 pub use machine::{Guest, GuestOptions};
 pub use managed::{Addition, Managed, ManagedOptions, Manager, wake};
 pub use moved::MovableOptions;
+pub use nodes::{GROWING_PCI_ADDRESSES, Machine};
 pub use topology::{FOREIGN_MAC, GUEST_CID, NIC_NODE, NIC_PCI_ADDRESS, SHARE_TAG};
 pub use witness::{WITNESS, Witness, quoted};

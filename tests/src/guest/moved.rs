@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::console::Console;
 use super::image::BakedImage;
 use super::machine::{BOOT, Guest, MONITOR};
+use super::nodes::Machine;
 use super::topology::{self, Firmware, Sockets};
 use crate::process::Process;
 use crate::wait;
@@ -44,6 +45,7 @@ impl Guest {
         let serial = options.logs.join("serial.log");
         let arguments = topology::arguments(
             options.image,
+            Machine::TwoNodes,
             options.nic,
             &Sockets {
                 share: None,

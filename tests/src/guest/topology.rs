@@ -10,6 +10,7 @@ use std::path::Path;
 use device_attributes::MacAddress;
 
 use super::image::{BakedImage, Boot};
+use super::nodes::Machine;
 
 /// The guest's vsock address.
 pub const GUEST_CID: u32 = 5;
@@ -43,6 +44,7 @@ pub(super) struct Firmware<'a> {
 /// The arguments of `qemu-system-x86_64`.
 pub(super) fn arguments(
     image: &BakedImage,
+    machine: Machine,
     nic: MacAddress,
     sockets: &Sockets<'_>,
     firmware: &Firmware<'_>,
@@ -52,14 +54,8 @@ pub(super) fn arguments(
     let mut line = Line::default();
     line.add("-nodefaults -no-user-config -display none -machine q35");
     // No KVM: a nested one may be there and not work, and the demo is the same everywhere.
-    line.add("-accel tcg,thread=multi -cpu max -m 1024 -smp 4,sockets=2,cores=2");
-    // Shared memory, because the vhost-user programs read and write the guest's buffers.
-    for (node, cpus) in [(0, "0-1"), (1, "2-3")] {
-        line.add(&format!(
-            "-object memory-backend-memfd,id=m{node},size=512M,share=on \
-             -numa node,nodeid={node},cpus={cpus},memdev=m{node}"
-        ));
-    }
+    line.add("-accel tcg,thread=multi");
+    line.add(&machine.arguments());
     match &image.boot {
         Boot::Kernel { kernel, initramfs } => {
             let options = &image.kernel_options;

@@ -11,7 +11,7 @@ use super::facts::NicFacts;
 use super::node::Node;
 use super::preparation::{bake_image, build_programs, journal};
 use super::progress::Progress;
-use crate::guest::{BakedImage, Guest, GuestOptions};
+use crate::guest::{BakedImage, Guest, GuestOptions, Machine};
 use crate::process::Process;
 use crate::programs::target_directory;
 
@@ -102,6 +102,7 @@ impl Walk {
                 vsock: &node.vsock(),
                 fw_cfg: None,
                 smbios: None,
+                machine: Machine::TwoNodes,
                 hardware: "",
                 logs: &self.logs,
             })?;

@@ -10,7 +10,7 @@ use super::relay::{EVENTS, Relay};
 use super::vm::Vm;
 use crate::cluster::{Cluster, NODE};
 use crate::command::stdout_of;
-use crate::guest::{BakedImage, GUEST_CID, Guest, GuestOptions};
+use crate::guest::{BakedImage, GUEST_CID, Guest, GuestOptions, Machine};
 use crate::programs::target_directory;
 use crate::way::{NIC_MAC, NicFacts, Progress, bake_image, build_programs, journal};
 
@@ -145,6 +145,7 @@ impl WalkOnNode {
                 vsock: &relay.vsock(),
                 fw_cfg: None,
                 smbios: None,
+                machine: Machine::TwoNodes,
                 hardware: "",
                 logs: bed.cluster.control().logs(),
             })?;

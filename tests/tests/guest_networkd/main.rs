@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::guest::{FOREIGN_MAC, Managed, ManagedOptions, Manager};
+use dra_guest_tests::guest::{FOREIGN_MAC, Machine, Managed, ManagedOptions, Manager};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_MAC;
@@ -46,6 +46,7 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
         })
     };
     Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "guest_networkd",
         managers: &[Manager::Networkd, Manager::CloudInit],

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use dra_guest_tests::guest::pinning::{
+    LOOK, POLICY, pinning, wait_for, wait_until_near, wait_until_spread,
+};
 use dra_guest_tests::guest::{Managed, NIC_PCI_ADDRESS, affinities, function_of, served};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_NAME;
 
-use crate::pinning::{
-    FAR, LOOK, NEAR, POLICY, pinning, wait_for, wait_until_near, wait_until_spread,
-};
+use crate::pinning::{FAR, NEAR};
 use crate::{NVME_PCI_ADDRESS, PEER_NAME};
 
 /// The ends of the link.
@@ -158,4 +159,38 @@ pub(crate) fn revert(managed: &mut Managed) -> Result<()> {
     let masks = affinities(&mut managed.guest, NIC_PCI_ADDRESS)?;
     ensure!(masks.values().all(|cpus| cpus == "2-3"), "{masks:?}");
     Ok(())
+}
+
+/// Killed at any moment of pinning, it has written down before each step what it was about to change.
+pub(crate) fn revert_after_kills(managed: &mut Managed) -> Result<()> {
+    let guest = &mut managed.guest;
+    // By the function, whatever its interface is called; interrupts have new numbers with other channels.
+    let state = format!(
+        "cd /sys/bus/pci/devices/{NIC_PCI_ADDRESS}; ls net/*/queues; cat net/*/queues/*/?ps_cpus | sort -u; \
+         for i in msi_irqs/*; do cat /proc/irq/${{i#*/}}/smp_affinity_list; done"
+    );
+    guest.stdout_of(
+        "cp /run/credentials/dra-guest-agent.service/device-attributes /run/; \
+         systemctl stop dra-guest-agent.service; dra-guest-agent revert",
+    )?;
+    let before = guest.stdout_of(&state)?;
+    guest.stdout_of(&format!(
+        "echo '[[device]]\nrequest = \"vf\"\nirq = \"spread\"\nqueues = \"node\"\nxps = true\nrps = true' >{POLICY}"
+    ))?;
+    let apply = "dra-guest-agent apply --attributes /run/device-attributes";
+    guest.stdout_of(&format!(
+        "for after in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1.0 1.2 1.4; do \
+         timeout --signal=KILL $after {apply} >/dev/null 2>&1; done; :"
+    ))?;
+    let whole = guest.run(apply)?;
+    ensure!(whole.stdout.contains("net1"), "{whole:?}");
+    let pinned = guest.stdout_of(&state)?;
+    ensure!(pinned != before, "nothing was pinned: {pinned}");
+    let said = guest.stdout_of("dra-guest-agent revert")?;
+    let after = guest.stdout_of(&state)?;
+    ensure!(before == after, "{before}\n{after}\n{said}");
+    guest.stdout_of(&format!(
+        "rm {POLICY} && systemctl start dra-guest-agent.service"
+    ))?;
+    wait_for(managed, "nic", "Configured").map(drop)
 }

@@ -19,7 +19,7 @@ mod workloads;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use dra_guest_tests::guest::{Managed, ManagedOptions};
+use dra_guest_tests::guest::{Machine, Managed, ManagedOptions};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::way::{NIC_MAC, NIC_NAME};
 use serde_json::json;
@@ -42,6 +42,7 @@ pub const EMPTY_NETDEV: &str = "late";
 /// drop-in and takes it away again.
 static GUEST: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
+        machine: Machine::TwoNodes,
         kernel_options: "",
         name: "guest_numa",
         managers: &[],
@@ -96,11 +97,14 @@ fn main() -> ExitCode {
             // irqbalance(1) (case 105).
             ("irqbalance_leaves_them_alone", interrupts::irqbalance),
             ("what_others_move_comes_back", interrupts::contested),
-            ("cpus_come_and_go", hot_plug::cpus_come_and_go),
             ("a_device_is_plugged_in", hot_plug::plugged_in),
             ("queues_are_those_of_the_node", queues::queues),
             ("what_is_pinned_no_more", queues::no_more),
             ("revert_puts_masks_back", interrupts::revert),
+            (
+                "revert_puts_back_what_kills_left",
+                interrupts::revert_after_kills,
+            ),
             (
                 "exec_runs_near_the_device",
                 workloads::exec_runs_near_the_device,
@@ -111,13 +115,17 @@ fn main() -> ExitCode {
             ),
             ("a_cpuset_is_kept", workloads::a_cpuset_is_kept),
             (
-                "cpus_that_went_or_are_isolated_are_not_taken",
-                workloads::cpus_that_went_or_are_isolated_are_not_taken,
+                "cpus_that_are_isolated_are_not_taken",
+                workloads::cpus_that_are_isolated_are_not_taken,
             ),
             ("env_binds_a_container", workloads::env_binds_a_container),
             (
                 "a_container_may_have_no_memory_policy",
                 workloads::a_container_may_have_no_memory_policy,
+            ),
+            (
+                "a_partition_is_left_alone",
+                units::a_partition_is_left_alone,
             ),
             // systemd#13248, systemd#14749 (case 106).
             ("pinned_units_run_near_the_device", units::run_near),

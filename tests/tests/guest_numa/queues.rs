@@ -1,12 +1,13 @@
 //! Queues of a NIC, as many as its node has CPUs.
 
 use anyhow::{Result, ensure};
+use dra_guest_tests::guest::pinning::{LOOK, follow, wait_for, wait_until_spread};
 use dra_guest_tests::guest::{Managed, NIC_PCI_ADDRESS, affinities, function_of};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_NAME;
 
 use crate::PEER_NAME;
-use crate::pinning::{FAR, LOOK, NEAR, follow, wait_for, wait_until_spread};
+use crate::pinning::{FAR, NEAR};
 
 pub(crate) fn queues(managed: &mut Managed) -> Result<()> {
     follow(

@@ -20,7 +20,7 @@ service other.service ''
 service near@.service 'CPUAffinity=0'
 service in-slice.service 'Slice=near.slice'
 systemctl daemon-reload
-systemctl start app.service other.service in-slice.service
+systemctl start app.service other.service in-slice.service near@runs.service
 ";
 
 /// What the kernel says of a unit's process: its CPUs, its nodes and the memory policy of its stack.
@@ -59,12 +59,51 @@ fn written(guest: &mut Guest) -> Result<String> {
     guest.stdout_of("cd /run/systemd/system; ls */90-dra-guest.conf 2>/dev/null || :")
 }
 
+/// A cgroup has CPU 3 for itself: what is pinned then leaves it alone, and does not end the partition.
+pub(crate) fn a_partition_is_left_alone(managed: &mut Managed) -> Result<()> {
+    const PINNED: [&str; 3] = ["app.service", "near@runs.service", "in-slice.service"];
+    let guest = &mut managed.guest;
+    guest.stdout_of(UNITS)?;
+    let made = guest.stdout_of(
+        "cd /sys/fs/cgroup; echo +cpuset >cgroup.subtree_control; mkdir alone; cd alone; \
+         echo 3 >cpuset.cpus; echo isolated >cpuset.cpus.partition; cat cpuset.cpus.partition",
+    )?;
+    ensure!(made == "isolated\n", "{made}");
+    pin(guest)?;
+    for unit in PINNED {
+        expect(guest, unit, ["2", "1", "default"])?;
+    }
+    let bound = guest.stdout_of("cat /run/systemd/system/app.service.d/90-dra-guest.conf")?;
+    ensure!(bound.contains("\nAllowedCPUs=2\n"), "{bound}");
+    let words = "app.service is not brought to the CPUs 3 of vm-nic-7xk2p/vf (nic): \
+                 a cpuset partition has them for itself";
+    wait::until("it is told", wait::PATIENCE, || {
+        let told = guest.stdout_of("journalctl --boot --unit=dra-guest-agent.service")?;
+        Ok(told.contains(words).then_some(()))
+    })?;
+    let env = guest.stdout_of("dra-guest-agent env --device nic/vf 2>&1")?;
+    for line in ["DRA_GUEST_CPUS=2", "DRA_GUEST_ISOLATED_CPUS=3"] {
+        ensure!(env.lines().any(|said| said == line), "{line}: {env}");
+    }
+    let still = guest
+        .stdout_of("cat /sys/fs/cgroup/alone/cpuset.cpus.partition; rmdir /sys/fs/cgroup/alone")?;
+    ensure!(still == "isolated\n", "the partition: {still}");
+    for unit in PINNED {
+        expect(guest, unit, ["2-3", "1", "default"])?;
+    }
+    guest.stdout_of(&format!("rm {DROP_IN}; systemctl reload dra-guest-agent"))?;
+    wait::until("the drop-ins are gone", wait::PATIENCE, || {
+        Ok(written(guest)?.is_empty().then_some(()))
+    })
+}
+
 pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
     let guest = &mut managed.guest;
     guest.stdout_of(UNITS)?;
     for unit in ["app.service", "other.service", "in-slice.service"] {
         expect(guest, unit, ["0-3", "0-1", "default"])?;
     }
+    expect(guest, "near@runs.service", ["0", "0-1", "default"])?;
     pin(guest)?;
     wait::until("the drop-ins are written", wait::PATIENCE, || {
         Ok((written(guest)?.lines().count() == 3).then_some(()))
@@ -72,6 +111,7 @@ pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
     // What runs is bounded at once, and stays there: its affinity and memory policy are those of its start.
     expect(guest, "app.service", ["2-3", "1", "default"])?;
     expect(guest, "in-slice.service", ["2-3", "1", "default"])?;
+    expect(guest, "near@runs.service", ["2-3", "1", "default"])?;
     expect(guest, "other.service", ["0-3", "0-1", "default"])?;
     guest.stdout_of("systemctl restart app.service; systemctl start near@x.service")?;
     expect(guest, "app.service", ["2-3", "1", "bind:1"])?;
@@ -83,7 +123,7 @@ pub(crate) fn run_near(managed: &mut Managed) -> Result<()> {
          app.service",
     )?;
     for line in [
-        "CPUAffinity=2-3",
+        "CPUAffinity=0-3",
         "NUMAPolicy=bind",
         "NUMAMask=1",
         "AllowedCPUs=2-3",
@@ -126,6 +166,7 @@ pub(crate) fn what_is_pinned_no_more_is_free(managed: &mut Managed) -> Result<()
         Ok(written(guest)?.is_empty().then_some(()))
     })?;
     expect(guest, "in-slice.service", ["0-3", "0-1", "default"])?;
+    expect(guest, "near@runs.service", ["0", "0-1", "default"])?;
     let left = guest.stdout_of(
         "cd /run/systemd/system; ls -d *.d; find /run/systemd/system.control -type f; \
          systemctl restart app.service; rm -r near.slice.d",
@@ -142,7 +183,7 @@ pub(crate) fn revert_frees_what_is_pinned(managed: &mut Managed) -> Result<()> {
     let files = written(guest);
     let freed = expect(guest, "app.service", ["0-3", "0-1", "default"]);
     guest.stdout_of(&format!(
-        "rm {DROP_IN}; systemctl stop app.service other.service in-slice.service near@x.service; \
+        "rm {DROP_IN}; systemctl stop app.service other.service in-slice.service near@x.service near@runs.service; \
          rm /run/systemd/system/app.service /run/systemd/system/other.service \
          /run/systemd/system/near@.service /run/systemd/system/in-slice.service; \
          systemctl daemon-reload; systemctl start dra-guest-agent"

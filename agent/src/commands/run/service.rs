@@ -14,10 +14,11 @@ use crate::exit::Ended;
 use crate::log;
 use crate::memory::Memory;
 use crate::netlink::{Change, Netlink};
+use crate::numa::Lookout;
 use crate::pipeline;
 use crate::policy::Policy;
-use crate::report::Status;
 use crate::report::relay::Account;
+use crate::report::{DeviceStatus, Status};
 use crate::roots::Roots;
 use crate::small_file::Closing;
 use crate::source::{LoadError, Loaded};
@@ -52,6 +53,8 @@ pub(super) struct Service<'a> {
     memory: Memory,
     /// The interfaces that it was about.
     concern: Concern,
+    /// What tells that CPUs or memory came or went.
+    lookout: Lookout,
     /// Whether it left nothing under way in the kernel.
     settled: bool,
     /// Why a later pass could not be made.
@@ -76,6 +79,7 @@ impl<'a> Service<'a> {
             passed: None,
             memory: Memory::default(),
             concern: Concern::default(),
+            lookout: Lookout::new(&roots.sys),
             settled: true,
             hindrance: None,
             told: None,
@@ -95,7 +99,8 @@ impl Service<'_> {
     pub(super) async fn turn(&mut self, retry: bool, changed: bool) -> bool {
         let look = self.look().await;
         let _closing = Closing::begin();
-        if look == Look::News || changed || retry && self.is_pass_due() {
+        let moved = self.lookout.has_changed();
+        if look == Look::News || changed || moved || retry && self.is_pass_due() {
             self.pass().await;
         }
         let status = self.status(look);
@@ -110,8 +115,10 @@ impl Service<'_> {
     fn is_pass_due(&self) -> bool {
         let all_ready = |status: &Status| status.devices.iter().all(|device| device.report.ready);
         let is_ready = self.passed.as_ref().is_some_and(all_ready);
-        // Nobody announces that interrupts and queues were moved, or that CPUs came and went.
-        let is_watching = self.memory.is_pinning;
+        let is_found = |status: &Status| status.devices.iter().any(DeviceStatus::is_found);
+        // Nobody announces that interrupts and queues were moved, nor that a device is of another node.
+        let is_watching = self.memory.is_pinning
+            || self.lookout.has_distance() && self.passed.as_ref().is_some_and(is_found);
         let is_open = !is_ready || !self.settled || self.hindrance.is_some() || is_watching;
         self.loaded.is_some() && (is_open || self.is_policy_new)
     }

@@ -116,15 +116,23 @@ fn a_device_of_no_node_is_unknown_and_no_error() {
     assert_eq!(everywhere(&without_numa()), Ok(Locality::Everywhere));
 }
 
+/// A node without memory goes with its last CPU, and the device's `numa_node` stays.
+#[test]
+fn a_node_that_went_is_unknown_and_no_error() {
+    let clues = Clues {
+        sysfs_node: Some(node(4)),
+        ..Clues::default()
+    };
+    let place = locality(&clues, &HostToGuest::default(), &two_nodes());
+    let why = "the guest's kernel says NUMA node 4, which is offline: it has NUMA nodes 0-1";
+    assert_eq!(place, Ok(Locality::Unknown(why.to_owned())));
+}
+
 // NFD#791, fake-gpu-operator#216 (case 97).
 #[test]
 fn a_node_or_cpu_that_the_guest_does_not_have_is_an_error() {
     let document = |number| Clues {
         guest_node: Some(node(number)),
-        ..Clues::default()
-    };
-    let sysfs = Clues {
-        sysfs_node: Some(node(4)),
         ..Clues::default()
     };
     let host = Clues {
@@ -153,11 +161,6 @@ fn a_node_or_cpu_that_the_guest_does_not_have_is_an_error() {
             without_numa(),
             "the attributes' guest.numaNode says NUMA node 1, which this guest does not have: it has \
              NUMA node 0",
-        ),
-        (
-            sysfs,
-            two_nodes(),
-            "sysfs says NUMA node 4, which this guest does not have: it has NUMA nodes 0-1",
         ),
         (
             host,
