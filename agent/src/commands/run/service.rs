@@ -211,6 +211,16 @@ impl Service<'_> {
             return Look::Problem(self.silence());
         };
         match answer {
+            // A source that comes after the one that has gone says other things of other devices: to follow it
+            // would take back what was applied.
+            Ok(loaded)
+                if self
+                    .loaded
+                    .as_ref()
+                    .is_some_and(|last| last.rank < loaded.rank) =>
+            {
+                Look::Nothing
+            }
             Ok(loaded) => {
                 let known = self
                     .loaded
