@@ -41,7 +41,7 @@ pub struct Memory {
 
 impl Memory {
     /// Tells the managers which interfaces are ours; true when one that runs was told, so that the
-    /// interfaces may be others than before.
+    /// interfaces may be others than before. `is_whole`: no entry of the document is broken.
     pub(crate) async fn hand_over(
         &mut self,
         roots: &Roots,
@@ -49,8 +49,9 @@ impl Memory {
         observation: &Observation,
         plan: &Plan,
         units: Vec<DropIn>,
+        is_whole: bool,
     ) -> bool {
-        let ours = owners::ours(wanted, observation, plan);
+        let ours = owners::ours(wanted, observation, plan, is_whole);
         let found: Vec<_> = (0..wanted.len())
             .filter(|place| {
                 let is_ours = |wanted: &Wanted| !wanted.hands_off && !wanted.is_yielding();

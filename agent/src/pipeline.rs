@@ -100,6 +100,7 @@ pub async fn pass(
     let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
     let mut drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     let units = memory.units(roots, &drafted, &places);
+    let is_whole = reading.rejected.is_empty();
     let told = memory
         .hand_over(
             roots,
@@ -107,6 +108,7 @@ pub async fn pass(
             &drafted.observation,
             &drafted.plan,
             units.clone(),
+            is_whole,
         )
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
@@ -157,7 +159,7 @@ pub async fn pass(
         // The managers know some interfaces by the MAC that they have.
         let after = plan::plan(&wanted, &observation);
         memory
-            .hand_over(roots, &wanted, &observation, &after, units)
+            .hand_over(roots, &wanted, &observation, &after, units, is_whole)
             .await;
     }
     let end = Instant::now() + patience;
@@ -187,7 +189,7 @@ pub async fn pass(
     memory.plan = plan;
     Ok(Passed {
         devices,
-        ready: ready && reading.rejected.is_empty(),
+        ready: ready && is_whole,
         settled: verify::is_settled(&wanted, &observation),
         concern,
     })

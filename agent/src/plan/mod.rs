@@ -6,6 +6,7 @@ mod draft;
 mod given_macs;
 mod identity;
 mod leftovers;
+mod making_room;
 mod mtu;
 mod names;
 pub mod pin;
@@ -122,15 +123,42 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let mut problems = contested_interfaces(&found, wanted);
     found.retain(|(place, ..)| !problems.iter().any(|(contested, _)| contested == place));
 
+    // Else what is no device's at the moment may be that of one that is not to be seen.
     let all_found = devices.iter().all(|device| device.problems.is_empty())
-        && !wanted.iter().any(|wanted| wanted.hands_off);
+        && problems.is_empty()
+        && !(wanted.iter()).any(|wanted| wanted.hands_off || wanted.is_beside_broken);
     // One that is left alone is found and reported, and that is all.
     found.retain(|(_, wanted, _)| !wanted.hands_off);
     functions.retain(|(_, wanted, _)| !wanted.hands_off);
 
-    let (renames, contested) = wanted_renames(&found);
+    let mut transactions = making_room::alternative_names(&found, observation, all_found);
+    let by_then;
+    let observation = if transactions.is_empty() {
+        observation
+    } else {
+        by_then = making_room::without(&transactions, observation);
+        for (.., interface) in &mut found {
+            *interface = by_then.interface(interface.index).unwrap_or(interface);
+        }
+        &by_then
+    };
+
+    let (mut renames, contested) = wanted_renames(&found);
     problems.extend(contested);
-    let (mut transactions, blocked) = rename::order(renames, observation);
+    let former = if all_found {
+        making_room::former_names(&found, observation)
+    } else {
+        Vec::new()
+    };
+    renames.extend(former.iter().map(|former| rename::Rename {
+        device: former.device,
+        interface: former.interface,
+        to: &former.name,
+        reason: "another device is to have the name that the agent gave it".to_owned(),
+        source: None,
+    }));
+    let (ordered, blocked) = rename::order(renames, observation);
+    transactions.extend(ordered);
     problems.extend(blocked);
 
     let names = Names::after(&transactions, observation, &found);
@@ -151,7 +179,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     }
     routing::routing(&mut drafts, observation, all_found);
     let taken_back = if all_found {
-        leftovers::of_no_device(&drafts, observation)
+        leftovers::of_no_device(&drafts, &transactions, observation)
     } else {
         Vec::new()
     };
@@ -250,6 +278,7 @@ fn wanted_renames<'a>(
                 device: *device,
                 interface,
                 to,
+                reason: format!("its name is to be {to}"),
                 source: wanted.sources.get("rename"),
             });
         }

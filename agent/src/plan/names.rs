@@ -73,7 +73,9 @@ fn actions<'a>(
 
 /// Plans the removal of those that are wanted no more.
 pub(super) fn remove_alternative_names(draft: &mut Draft<'_>) {
-    for alternative in leftovers::alternative_names(draft) {
+    for alternative in
+        leftovers::alternative_names(draft.wanted, draft.interface, draft.observation)
+    {
         let action = Action::RemoveAlternativeName { alternative };
         draft.step(action, "", leftovers::ADDED);
     }

@@ -74,6 +74,7 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
         device,
         interface: by_then.interface(interface.index).unwrap_or(interface),
         to,
+        reason: "it had that name".to_owned(),
         source: None,
     });
     let (transactions, problems) = rename::order(wanted.collect(), &by_then);
