@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::damper::{Damper, Verdict};
 use crate::listing::listing;
 use crate::numa::Places;
-use crate::observe::{Observation, Pinning};
+use crate::observe::Pinning;
 use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
 use crate::plan::{Action, Contested, Plan, Step, Wanted};
@@ -45,12 +45,11 @@ impl Memory {
     pub(crate) async fn hand_over(
         &mut self,
         roots: &Roots,
-        wanted: &[Wanted],
-        observation: &Observation,
-        plan: &Plan,
+        draft: &Draft,
         units: Vec<DropIn>,
         is_whole: bool,
     ) -> bool {
+        let (wanted, observation, plan) = (&draft.wanted, &draft.observation, &draft.plan);
         let ours = owners::ours(wanted, observation, plan, is_whole);
         let found: Vec<_> = (0..wanted.len())
             .filter(|place| {
@@ -94,17 +93,15 @@ impl Memory {
         self.is_doubtful = standing.is_contested();
         let now = Instant::now();
         let mut held = BTreeMap::new();
-        for (place, wanted) in wanted.iter().enumerate() {
-            let mut steps = plan.steps().filter(|step| step.device == place).peekable();
-            if steps.peek().is_none() {
+        for (place, steps) in plan.steps_by_device() {
+            let Some(wanted) = wanted.get(place) else {
                 continue;
-            }
+            };
             if standing.is_left(place) {
                 let missing = listing(steps);
                 held.insert(place, format!("not as wanted, to do would be: {missing}"));
                 continue;
             }
-            let steps: Vec<&Step> = steps.collect();
             let words = steps.iter().map(ToString::to_string);
             match self.damper.judge(wanted, words, now) {
                 Verdict::Configure => {}

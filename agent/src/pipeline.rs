@@ -102,20 +102,13 @@ pub async fn pass(
     let units = memory.units(roots, &drafted, &places);
     let is_whole = reading.rejected.is_empty();
     let told = memory
-        .hand_over(
-            roots,
-            &drafted.wanted,
-            &drafted.observation,
-            &drafted.plan,
-            units.clone(),
-            is_whole,
-        )
+        .hand_over(roots, &drafted, units.clone(), is_whole)
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     }
     let Draft {
-        wanted,
+        mut wanted,
         mut observation,
         mut plan,
     } = drafted;
@@ -157,10 +150,13 @@ pub async fn pass(
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
-        let after = plan::plan(&wanted, &observation);
-        memory
-            .hand_over(roots, &wanted, &observation, &after, units, is_whole)
-            .await;
+        let after = Draft {
+            plan: plan::plan(&wanted, &observation),
+            wanted,
+            observation,
+        };
+        memory.hand_over(roots, &after, units, is_whole).await;
+        (wanted, observation) = (after.wanted, after.observation);
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {

@@ -7,7 +7,7 @@ use device_attributes::report::{DeviceReport, Reason};
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
-use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
+use crate::plan::{PlannedDevice, Problem, Wanted, plan};
 use crate::report::DeviceStatus;
 
 /// Judges every device by an observation made after the steps were applied.
@@ -20,12 +20,14 @@ pub fn verify(
     failures: &BTreeMap<usize, String>,
 ) -> Vec<DeviceStatus> {
     let after = plan(wanted, observation);
+    let steps = after.steps_by_device();
     after
         .devices
         .iter()
         .enumerate()
         .map(|(place, device)| {
-            let problems = problems(place, device, &after, failures);
+            let missing = listing(steps.get(&place).into_iter().flatten());
+            let problems = problems(place, device, &missing, failures);
             let interface = device.interface;
             let interface = interface.and_then(|index| observation.interface(index));
             let mut report = report(device, interface, observation, &problems);
@@ -97,11 +99,10 @@ pub fn rejected(rejected: &Rejected) -> DeviceReport {
 fn problems(
     place: usize,
     device: &PlannedDevice,
-    after: &Plan,
+    missing: &str,
     failures: &BTreeMap<usize, String>,
 ) -> Vec<Problem> {
     let mut problems = device.problems.clone();
-    let missing = listing(after.steps().filter(|step| step.device == place));
     if !missing.is_empty() {
         let message = match failures.get(&place) {
             Some(failure) => failure.clone(),

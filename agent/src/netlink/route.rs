@@ -121,7 +121,7 @@ pub(super) fn message(route: &Route) -> RouteMessage {
     header.destination_prefix_length = route.destination.length();
     header.protocol = RouteProtocol::from(route.protocol);
     header.tos = route.tos;
-    header.source_prefix_length = route.from.map_or(0, |range| range.length());
+    header.source_prefix_length = route.from.map_or(0, Prefix::length);
     header.kind = match route.kind {
         RouteKind::Unicast => RouteType::Unicast,
         RouteKind::Blackhole => RouteType::BlackHole,

@@ -116,11 +116,12 @@ pub fn ours(
 /// The interfaces that the agent has configured, by its journal, and that are no device's now.
 fn configured_before(observation: &Observation, plan: &Plan) -> impl Iterator<Item = Ours> {
     let journal = &observation.journal;
+    let devices = plan.devices.iter();
+    let devices: BTreeSet<u32> = devices.filter_map(|device| device.interface).collect();
     journal.interfaces().filter_map(move |index| {
-        let mut devices = plan.devices.iter();
         let interface = observation.interface(index)?;
         // What is made on another only follows its MTU.
-        if devices.any(|device| device.interface == Some(index)) || interface.lower.is_some() {
+        if devices.contains(&index) || interface.lower.is_some() {
             return None;
         }
         let named = Thing::Name(index);
@@ -143,7 +144,5 @@ fn configured_before(observation: &Observation, plan: &Plan) -> impl Iterator<It
 
 /// The interface that a device turned out to be.
 pub fn found<'a>(place: usize, plan: &Plan, observation: &'a Observation) -> Option<&'a Interface> {
-    let index = plan.devices.get(place)?.interface?;
-    let mut interfaces = observation.interfaces.iter();
-    interfaces.find(|interface| interface.index == index)
+    observation.interface(plan.devices.get(place)?.interface?)
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
+use super::names::NewNames;
 use super::step::{Action, Sysctl, Transaction};
 use super::{Wanted, addresses, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
@@ -115,7 +116,7 @@ fn entry<'a>(draft: &Draft<'a>, thing: &Thing) -> Option<&'a Entry> {
 /// its own, of the first device by the interface's index.
 pub(super) fn of_no_device(
     drafts: &[Draft<'_>],
-    renames: &[Transaction],
+    new_names: &NewNames,
     observation: &Observation,
 ) -> Vec<Transaction> {
     let Some(first) = drafts.iter().min_by_key(|draft| draft.interface.index) else {
@@ -133,7 +134,7 @@ pub(super) fn of_no_device(
     });
     let transactions = no_ones.filter_map(|index| {
         let interface = observation.interface(index)?;
-        let name = names::name_after(renames, interface);
+        let name = names::name_after(new_names, interface);
         let mut draft = Draft::new(first.device, &nothing, interface, observation, &name);
         names::remove_alternative_names(&mut draft);
         mtu::mtu(&mut draft);

@@ -94,6 +94,7 @@ pub(super) fn former_names<'a>(
     let named: BTreeMap<&str, usize> = (found.iter())
         .filter_map(|(place, wanted, _)| Some((wanted.name.as_ref()?.as_str(), *place)))
         .collect();
+    let mut given = BTreeSet::new();
     let journal = &observation.journal;
     let no_ones = journal
         .interfaces()
@@ -105,7 +106,11 @@ pub(super) fn former_names<'a>(
         let entry = entries.find(|entry| entry.thing == Thing::Name(index))?;
         let is_given =
             matches!(&entry.last().action, Action::Rename { to } if *to == interface.name);
-        let name = entry.first.name.parse().ok().filter(|_| is_given)?;
+        let name: InterfaceName = entry.first.name.parse().ok().filter(|_| is_given)?;
+        // One name for two: both keep what they have.
+        if named.contains_key(name.as_str()) || !given.insert(name.clone()) {
+            return None;
+        }
         Some(Former {
             device,
             interface,

@@ -32,9 +32,13 @@ pub(super) fn order(
     let holders = holders(observation);
     let (mut open, problems) = without_blocked(renames, &holders);
     let wanted: BTreeSet<&InterfaceName> = open.values().map(|rename| rename.to).collect();
+    let takers = open
+        .iter()
+        .map(|(index, rename)| (rename.to.as_str(), *index));
+    let takers: BTreeMap<&str, u32> = takers.collect();
     let mut transactions = Vec::new();
     while let Some(seed) = open.keys().next().copied() {
-        let component = take_component(seed, &mut open);
+        let component = take_component(seed, &mut open, &holders, &takers);
         let steps = component_steps(component, &wanted, &holders);
         transactions.push(Transaction { steps });
     }
@@ -113,19 +117,21 @@ fn obstacle(
 
 /// Takes out all renames that depend on one another with `seed`: each needs the name of at most
 /// one other, and each name is wanted by at most one, so they are a chain or a circle.
-fn take_component<'a>(seed: u32, open: &mut BTreeMap<u32, Rename<'a>>) -> Vec<Rename<'a>> {
+///
+/// `takers` has who is to have each name.
+fn take_component<'a>(
+    seed: u32,
+    open: &mut BTreeMap<u32, Rename<'a>>,
+    holders: &Holders<'_>,
+    takers: &BTreeMap<&str, u32>,
+) -> Vec<Rename<'a>> {
     let mut component: Vec<Rename<'a>> = open.remove(&seed).into_iter().collect();
     let mut from = 0;
     while let Some(rename) = component.get(from).cloned() {
-        let neighbours: BTreeSet<u32> = open
-            .values()
-            .filter(|other| {
-                other.interface.name == rename.to.as_str()
-                    || other.to.as_str() == rename.interface.name
-            })
-            .map(|other| other.interface.index)
-            .collect();
-        component.extend(neighbours.iter().filter_map(|index| open.remove(index)));
+        let holder = holders.get(rename.to.as_str()).map(|holder| holder.index);
+        let taker = takers.get(rename.interface.name.as_str()).copied();
+        let neighbours = [holder, taker].into_iter().flatten();
+        component.extend(neighbours.filter_map(|index| open.remove(&index)));
         from += 1;
     }
     component.sort_by_key(|rename| rename.interface.index);
