@@ -1,7 +1,8 @@
 //! Verification: what a fresh look at the kernel says of each device, never what was asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use device_attributes::InterfaceAddress;
 use device_attributes::read::Rejected;
 use device_attributes::report::{DeviceReport, Reason};
 
@@ -70,15 +71,12 @@ fn has_tentative(
     observation: &Observation,
     counts: impl Fn(&Interface) -> bool,
 ) -> bool {
+    let wanted: BTreeSet<&InterfaceAddress> = wanted.iter().flat_map(|it| &it.addresses).collect();
     let interfaces = observation.interfaces.iter();
     let mut tentative = interfaces
         .filter(|interface| counts(interface))
         .flat_map(|interface| &interface.tentative_addresses);
-    tentative.any(|address| {
-        wanted
-            .iter()
-            .any(|wanted| wanted.addresses.contains(address))
-    })
+    tentative.any(|address| wanted.contains(address))
 }
 
 /// The report of a device whose entry in the document is broken.
