@@ -48,7 +48,7 @@ pub(super) async fn remove(netlink: &Netlink, interface: u32, address: Interface
     if address.ip().is_ipv6() || !before.iter().any(is_ipv4) {
         return gone(netlink.remove_address(interface, address).await);
     }
-    let routes = netlink.keep_routes(interface).await.map_err(unchanged)?;
+    let routes = netlink.keep_routes(&[interface]).await.map_err(unchanged)?;
     let made = gone(netlink.remove_address(interface, address).await)?;
     let changed = |error| StepError {
         error,
