@@ -31,8 +31,8 @@ pub struct Memory {
     troubles: Vec<String>,
     /// Why not all units are pinned.
     unit_troubles: Vec<String>,
-    /// Whether anything is pinned: the kernel does not announce that others unpin it.
-    pub(crate) is_pinning: bool,
+    /// Whether anything is wanted that others can undo without a word of the kernel's: pins and sysctls.
+    pub(crate) is_silent: bool,
     /// The interrupts that the kernel does not let anyone move.
     pub(crate) unmovable: BTreeSet<u32>,
     /// How often the pins of a device had to be set again.

@@ -178,7 +178,7 @@ pub async fn pass(
         }
     }
     memory.retain(&wanted);
-    memory.is_pinning = observation.pinning.is_some();
+    memory.is_silent = observation.pinning.is_some() || wanted.iter().any(Wanted::has_sysctls);
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);

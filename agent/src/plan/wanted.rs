@@ -78,6 +78,11 @@ impl Wanted {
         self.source_routing || !self.routes.is_empty() || !self.rules.is_empty()
     }
 
+    /// Whether sysctls are wanted of it.
+    pub fn has_sysctls(&self) -> bool {
+        !self.hands_off && (self.rp_filter.is_some() || self.accept_ra.is_some())
+    }
+
     /// Whether a network interface is wanted, not merely a device.
     pub fn is_network(&self) -> bool {
         self.mac_address.is_some()

@@ -110,8 +110,8 @@ impl Service<'_> {
     fn is_pass_due(&self) -> bool {
         let all_ready = |status: &Status| status.devices.iter().all(|device| device.report.ready);
         let is_ready = self.passed.as_ref().is_some_and(all_ready);
-        // Nobody announces that interrupts and queues were moved, or that CPUs came and went.
-        let is_watching = self.memory.is_pinning;
+        // Nobody announces that interrupts and queues were moved, that CPUs came and went, or that a sysctl was set.
+        let is_watching = self.memory.is_silent;
         let is_open = !is_ready || !self.settled || self.hindrance.is_some() || is_watching;
         self.loaded.is_some() && (is_open || self.is_policy_new)
     }
