@@ -86,7 +86,7 @@ impl Policy {
         let file = path.display().to_string();
         let text = std::str::from_utf8(&bytes).map_err(|error| {
             let text = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = 1 + text.iter().filter(|byte| **byte == b'\n').count();
+            let line = text.split(|byte| *byte == b'\n').count();
             PolicyError::NotText(file.clone(), line)
         })?;
         Self::parse(&file, text)
