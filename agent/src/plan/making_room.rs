@@ -13,10 +13,11 @@ use crate::policy::AlternativeName;
 /// A device that was found: its place, what is wanted of it, and its interface.
 pub(super) type Found<'a> = (usize, &'a Wanted, &'a Interface);
 
-/// Takes away the alternative names that another device is to have, as its own name or as a further one; a
-/// transaction each. `all_found` says that an interface that is no device's is nobody's.
+/// Takes away the alternative names that another device is to have, as its own name or as a further one, or an
+/// interface that gets its former name back; a transaction each. `all_found` says that an interface that is no device's is nobody's.
 pub(super) fn alternative_names(
     found: &[Found<'_>],
+    former: &[Former],
     observation: &Observation,
     all_found: bool,
 ) -> Vec<Transaction> {
@@ -31,6 +32,9 @@ pub(super) fn alternative_names(
         {
             wishes.entry(name).or_insert(*place);
         }
+    }
+    for former in former {
+        wishes.entry(former.name.as_str()).or_insert(former.device);
     }
     let nothing = Wanted::default();
     let mut transactions = Vec::new();
@@ -78,18 +82,16 @@ pub(super) fn without(transactions: &[Transaction], observation: &Observation) -
 /// An interface that is no device's any more, and the name that it had before the agent gave it one that another
 /// device is to have now.
 #[derive(Debug)]
-pub(super) struct Former<'a> {
+pub(super) struct Former {
     /// The place of the device that is to have its name.
     pub device: usize,
-    pub interface: &'a Interface,
+    /// Its index.
+    pub interface: u32,
     pub name: InterfaceName,
 }
 
 /// The interfaces that get their former names back.
-pub(super) fn former_names<'a>(
-    found: &[Found<'_>],
-    observation: &'a Observation,
-) -> Vec<Former<'a>> {
+pub(super) fn former_names(found: &[Found<'_>], observation: &Observation) -> Vec<Former> {
     let devices: BTreeSet<u32> = found.iter().map(|it| it.2.index).collect();
     let named: BTreeMap<&str, usize> = (found.iter())
         .filter_map(|(place, wanted, _)| Some((wanted.name.as_ref()?.as_str(), *place)))
@@ -113,7 +115,7 @@ pub(super) fn former_names<'a>(
         }
         Some(Former {
             device,
-            interface,
+            interface: index,
             name,
         })
     });

@@ -126,7 +126,12 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     found.retain(|(_, wanted, _)| !wanted.hands_off);
     functions.retain(|(_, wanted, _)| !wanted.hands_off);
 
-    let mut transactions = making_room::alternative_names(&found, observation, all_found);
+    let former = if all_found {
+        making_room::former_names(&found, observation)
+    } else {
+        Vec::new()
+    };
+    let mut transactions = making_room::alternative_names(&found, &former, observation, all_found);
     let by_then;
     let observation = if transactions.is_empty() {
         observation
@@ -140,17 +145,14 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
 
     let (mut renames, contested) = wanted_renames(&found);
     problems.extend(contested);
-    let former = if all_found {
-        making_room::former_names(&found, observation)
-    } else {
-        Vec::new()
-    };
-    renames.extend(former.iter().map(|former| rename::Rename {
-        device: former.device,
-        interface: former.interface,
-        to: &former.name,
-        reason: "another device is to have the name that the agent gave it".to_owned(),
-        source: None,
+    renames.extend(former.iter().filter_map(|former| {
+        Some(rename::Rename {
+            device: former.device,
+            interface: observation.interface(former.interface)?,
+            to: &former.name,
+            reason: "another device is to have the name that the agent gave it".to_owned(),
+            source: None,
+        })
     }));
     let (ordered, blocked) = rename::order(renames, observation);
     transactions.extend(ordered);
