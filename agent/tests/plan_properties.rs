@@ -182,7 +182,9 @@ proptest! {
         carry_out(&first, &mut observation);
         let second = plan(&wanted, &observation);
         prop_assert_eq!(&second.transactions, &Vec::new());
-        prop_assert_eq!(problem_counts(&first), problem_counts(&second));
+        // Why a name does not become free may be told for more than one interface.
+        let troubled = |plan: &Plan| problem_counts(plan).into_iter().map(|count| count > 0).collect::<Vec<_>>();
+        prop_assert_eq!(troubled(&first), troubled(&second));
     }
 
     #[test]
