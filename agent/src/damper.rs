@@ -4,7 +4,7 @@
 //! says what is undone, how often, and who may be doing it: two programs that set one thing back and
 //! forth are worse than either's setting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use device_attributes::DeviceIdentity;
@@ -110,8 +110,8 @@ impl Damper {
 
     /// Keeps what is known of these devices only.
     pub fn retain(&mut self, wanted: &[Wanted]) {
-        self.devices
-            .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
+        let wanted: BTreeSet<&DeviceIdentity> = wanted.iter().map(|it| &it.identity).collect();
+        self.devices.retain(|identity, _| wanted.contains(identity));
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::damper::{Damper, Verdict};
 use crate::listing::listing;
 use crate::numa::{CpuList, Places};
-use crate::observe::{Observation, Pinning};
+use crate::observe::Pinning;
 use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
 use crate::plan::{Action, Contested, Plan, PlannedDevice, Step, Wanted};
@@ -31,8 +31,8 @@ pub struct Memory {
     troubles: Vec<String>,
     /// Why not all units are pinned.
     unit_troubles: Vec<String>,
-    /// Whether anything is pinned: the kernel does not announce that others unpin it.
-    pub(crate) is_pinning: bool,
+    /// Whether anything is wanted that others can undo without a word of the kernel's: pins and sysctls.
+    pub(crate) is_silent: bool,
     /// The interrupts that the kernel does not let anyone move.
     pub(crate) unmovable: BTreeSet<u32>,
     /// How often the pins of a device had to be set again.
@@ -41,16 +41,16 @@ pub struct Memory {
 
 impl Memory {
     /// Tells the managers which interfaces are ours; true when one that runs was told, so that the
-    /// interfaces may be others than before.
+    /// interfaces may be others than before. `is_whole`: no entry of the document is broken.
     pub(crate) async fn hand_over(
         &mut self,
         roots: &Roots,
-        wanted: &[Wanted],
-        observation: &Observation,
-        plan: &Plan,
+        draft: &Draft,
         units: Vec<DropIn>,
+        is_whole: bool,
     ) -> bool {
-        let ours = owners::ours(wanted, observation, plan);
+        let (wanted, observation, plan) = (&draft.wanted, &draft.observation, &draft.plan);
+        let ours = owners::ours(wanted, observation, plan, is_whole);
         let found: Vec<_> = (0..wanted.len())
             .filter(|place| {
                 let is_ours = |wanted: &Wanted| !wanted.hands_off && !wanted.is_yielding();
@@ -93,17 +93,15 @@ impl Memory {
         self.is_doubtful = standing.is_contested();
         let now = Instant::now();
         let mut held = BTreeMap::new();
-        for (place, wanted) in wanted.iter().enumerate() {
-            let mut steps = plan.steps().filter(|step| step.device == place).peekable();
-            if steps.peek().is_none() {
+        for (place, steps) in plan.steps_by_device() {
+            let Some(wanted) = wanted.get(place) else {
                 continue;
-            }
+            };
             if standing.is_left(place) {
                 let missing = listing(steps);
                 held.insert(place, format!("not as wanted, to do would be: {missing}"));
                 continue;
             }
-            let steps: Vec<&Step> = steps.collect();
             let words = steps.iter().map(ToString::to_string);
             let device = plan.devices.get(place);
             match self.damper.judge(wanted, near(device), words, now) {

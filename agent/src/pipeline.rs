@@ -100,20 +100,15 @@ pub async fn pass(
     let places = Places::new(&roots.sys, &reading.document, policy.host_nodes());
     let mut drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     let units = memory.units(roots, &drafted, &places);
+    let is_whole = reading.rejected.is_empty();
     let told = memory
-        .hand_over(
-            roots,
-            &drafted.wanted,
-            &drafted.observation,
-            &drafted.plan,
-            units.clone(),
-        )
+        .hand_over(roots, &drafted, units.clone(), is_whole)
         .await;
     if udev::settle(roots, &drafted.changing()).await || told {
         drafted = draft(netlink, roots, &journal, policy, reading, memory).await?;
     }
     let Draft {
-        wanted,
+        mut wanted,
         mut observation,
         mut plan,
     } = drafted;
@@ -155,10 +150,13 @@ pub async fn pass(
     }
     if plan.steps().any(is_new_mac) {
         // The managers know some interfaces by the MAC that they have.
-        let after = plan::plan(&wanted, &observation);
-        memory
-            .hand_over(roots, &wanted, &observation, &after, units)
-            .await;
+        let after = Draft {
+            plan: plan::plan(&wanted, &observation),
+            wanted,
+            observation,
+        };
+        memory.hand_over(roots, &after, units, is_whole).await;
+        (wanted, observation) = (after.wanted, after.observation);
     }
     let end = Instant::now() + patience;
     while verify::is_detecting(&wanted, &observation) && Instant::now() < end {
@@ -180,14 +178,14 @@ pub async fn pass(
         }
     }
     memory.retain(&wanted);
-    memory.is_pinning = observation.pinning.is_some();
+    memory.is_silent = observation.pinning.is_some() || wanted.iter().any(Wanted::has_sysctls);
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));
     let concern = Concern::of(&observation, &plan);
     memory.plan = plan;
     Ok(Passed {
         devices,
-        ready: ready && reading.rejected.is_empty(),
+        ready: ready && is_whole,
         settled: verify::is_settled(&wanted, &observation),
         concern,
     })

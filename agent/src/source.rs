@@ -38,6 +38,8 @@ pub struct Loaded {
     pub reading: Reading,
     /// The file or directory.
     pub path: PathBuf,
+    /// Its place among the sources, of which the least wins.
+    pub rank: usize,
     /// `sha256:` and the hexadecimal digest of what was read.
     pub digest: String,
 }
@@ -69,7 +71,7 @@ impl std::error::Error for LoadError {}
 /// is seen and not hidden by an older file elsewhere.
 pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
     let candidates = candidates(roots, places);
-    for path in &candidates {
+    for (rank, path) in candidates.iter().enumerate() {
         // A directory of metadata is read only where one is asked for: in the place of the document
         // it is a mistake, and would look like attributes that name no device.
         let loaded = match &places.attributes {
@@ -79,7 +81,7 @@ pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
         match loaded {
             Err(LoadError::Broken(error)) if error.is_not_found() => {}
             Ok(loaded) if is_about_nothing(&loaded) && places.attributes.is_none() => {}
-            answer => return answer,
+            answer => return answer.map(|loaded| Loaded { rank, ..loaded }),
         }
     }
     let looked_at: Vec<String> = candidates
@@ -141,6 +143,7 @@ fn load_file(path: &Path) -> Result<Loaded, LoadError> {
     Ok(Loaded {
         reading,
         path: path.to_owned(),
+        rank: 0,
         digest: digest([bytes.as_slice()]),
     })
 }
@@ -169,6 +172,7 @@ fn load_directory(path: &Path) -> Result<Loaded, LoadError> {
     Ok(Loaded {
         reading,
         path: path.to_owned(),
+        rank: 0,
         digest,
     })
 }

@@ -1,13 +1,14 @@
 //! Verification: what a fresh look at the kernel says of each device, never what was asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use device_attributes::InterfaceAddress;
 use device_attributes::read::Rejected;
 use device_attributes::report::{DeviceReport, Reason};
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
-use crate::plan::{Plan, PlannedDevice, Problem, Wanted, plan};
+use crate::plan::{PlannedDevice, Problem, Wanted, plan};
 use crate::report::DeviceStatus;
 
 /// Judges every device by an observation made after the steps were applied.
@@ -20,12 +21,14 @@ pub fn verify(
     failures: &BTreeMap<usize, String>,
 ) -> Vec<DeviceStatus> {
     let after = plan(wanted, observation);
+    let steps = after.steps_by_device();
     after
         .devices
         .iter()
         .enumerate()
         .map(|(place, device)| {
-            let problems = problems(place, device, &after, failures);
+            let missing = listing(steps.get(&place).into_iter().flatten());
+            let problems = problems(place, device, &missing, failures);
             let interface = device.interface;
             let interface = interface.and_then(|index| observation.interface(index));
             let mut report = report(device, interface, observation, &problems);
@@ -68,15 +71,12 @@ fn has_tentative(
     observation: &Observation,
     counts: impl Fn(&Interface) -> bool,
 ) -> bool {
+    let wanted: BTreeSet<&InterfaceAddress> = wanted.iter().flat_map(|it| &it.addresses).collect();
     let interfaces = observation.interfaces.iter();
     let mut tentative = interfaces
         .filter(|interface| counts(interface))
         .flat_map(|interface| &interface.tentative_addresses);
-    tentative.any(|address| {
-        wanted
-            .iter()
-            .any(|wanted| wanted.addresses.contains(address))
-    })
+    tentative.any(|address| wanted.contains(address))
 }
 
 /// The report of a device whose entry in the document is broken.
@@ -97,11 +97,10 @@ pub fn rejected(rejected: &Rejected) -> DeviceReport {
 fn problems(
     place: usize,
     device: &PlannedDevice,
-    after: &Plan,
+    missing: &str,
     failures: &BTreeMap<usize, String>,
 ) -> Vec<Problem> {
     let mut problems = device.problems.clone();
-    let missing = listing(after.steps().filter(|step| step.device == place));
     if !missing.is_empty() {
         let message = match failures.get(&place) {
             Some(failure) => failure.clone(),

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+use dra_guest_agent::journal::Ledger;
 use dra_guest_agent::observe::{Interface, Observation};
-use dra_guest_agent::plan::{Action, Plan, Wanted, plan};
+use dra_guest_agent::plan::{Action, Plan, Step, Wanted, plan};
 use proptest::prelude::*;
 
 /// Few names, so that they meet; the temporary ones among them.
@@ -73,6 +74,39 @@ fn wishes() -> impl Strategy<Value = Vec<Wanted>> {
     })
 }
 
+/// The agent gave them some of their names: each interface its own name, in the place of another, and its alternative
+/// one, as far as the numbers say so.
+fn given(
+    mut observation: Observation,
+    names: &[Option<usize>],
+    alternatives: &[bool],
+) -> Observation {
+    let step = |interface: &Interface, name: &str, action| Step {
+        device: 0,
+        interface: interface.index,
+        name: name.to_owned(),
+        action,
+        reason: String::new(),
+        source: None,
+    };
+    let mut steps = Vec::new();
+    for (place, interface) in observation.interfaces.iter().enumerate() {
+        if let Some(former) = names.get(place).copied().flatten() {
+            let to = interface.name.clone();
+            steps.push(step(interface, NAMES[former], Action::Rename { to }));
+        }
+        if let (Some(true), Some(alternative)) =
+            (alternatives.get(place), interface.alternative_names.first())
+        {
+            let alternative = alternative.clone();
+            let action = Action::AddAlternativeName { alternative };
+            steps.push(step(interface, &interface.name, action));
+        }
+    }
+    observation.journal = Ledger::from(steps);
+    observation
+}
+
 /// Renames as the kernel does: a name or an alternative name is had once.
 fn carry_out(plan: &Plan, observation: &mut Observation) {
     for step in plan.steps() {
@@ -134,6 +168,23 @@ proptest! {
                 prop_assert_eq!(&interface.name, name.as_str());
             }
         }
+    }
+
+    #[test]
+    fn names_that_the_agent_gave_make_room_at_once(
+        observation in observations(),
+        names in proptest::collection::vec(proptest::option::of(0..NAMES.len()), 7),
+        alternatives in proptest::collection::vec(any::<bool>(), 7),
+        wanted in wishes(),
+    ) {
+        let mut observation = given(observation, &names, &alternatives);
+        let first = plan(&wanted, &observation);
+        carry_out(&first, &mut observation);
+        let second = plan(&wanted, &observation);
+        prop_assert_eq!(&second.transactions, &Vec::new());
+        // Why a name does not become free may be told for more than one interface.
+        let troubled = |plan: &Plan| problem_counts(plan).into_iter().map(|count| count > 0).collect::<Vec<_>>();
+        prop_assert_eq!(troubled(&first), troubled(&second));
     }
 
     #[test]

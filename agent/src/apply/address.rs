@@ -18,12 +18,10 @@ pub(super) async fn add(
         Ok(()) => Ok(Outcome::Changed),
         // The kernel compares IPv6 addresses without their prefix length.
         Err(error) if error.errno() == Some(Errno::EEXIST) => {
-            let addresses = netlink.addresses().await?;
-            let equal = addresses.iter().any(|other| {
-                other.interface == interface
-                    && other.ip == Some(address.ip())
-                    && other.prefix == address.prefix()
-            });
+            let addresses = netlink.addresses_of(interface).await?;
+            let equal = addresses
+                .iter()
+                .any(|other| other.ip == Some(address.ip()) && other.prefix == address.prefix());
             if equal {
                 Ok(Outcome::AlreadySo)
             } else {
@@ -39,16 +37,19 @@ pub(super) async fn add(
 /// that went with them.
 pub(super) async fn remove(netlink: &Netlink, interface: u32, address: InterfaceAddress) -> Made {
     let on_interface = async || -> Result<Vec<Address>, NetlinkError> {
-        let mut addresses = netlink.addresses().await?;
-        addresses.retain(|other| other.interface == interface && other.ip != Some(address.ip()));
+        let mut addresses = netlink.addresses_of(interface).await?;
+        addresses.retain(|other| other.ip != Some(address.ip()));
         Ok(addresses)
     };
-    let is_ipv4 = |other: &Address| other.ip.is_some_and(|ip| ip.is_ipv4());
-    let before = on_interface().await.map_err(unchanged)?;
-    if address.ip().is_ipv6() || !before.iter().any(is_ipv4) {
+    if address.ip().is_ipv6() {
         return gone(netlink.remove_address(interface, address).await);
     }
-    let routes = netlink.keep_routes(interface).await.map_err(unchanged)?;
+    let is_ipv4 = |other: &Address| other.ip.is_some_and(|ip| ip.is_ipv4());
+    let before = on_interface().await.map_err(unchanged)?;
+    if !before.iter().any(is_ipv4) {
+        return gone(netlink.remove_address(interface, address).await);
+    }
+    let routes = netlink.keep_routes(&[interface]).await.map_err(unchanged)?;
     let made = gone(netlink.remove_address(interface, address).await)?;
     let changed = |error| StepError {
         error,

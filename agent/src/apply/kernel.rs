@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use device_attributes::MacAddress;
 use nix::errno::Errno;
 
+use super::down::Kept;
 use super::pin::{self, Pinned};
 use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
@@ -164,27 +165,16 @@ impl Kernel<'_> {
         }
     }
 
-    /// Down throws away the interface's global IPv6 addresses and its routes. Both are put back, and
-    /// with the addresses the routes that the kernel makes from them.
+    /// What is lost by that is put back.
     async fn set_link_while_down(&self, interface: u32, change: LinkChange<'_>) -> Made {
         let netlink = self.netlink;
-        let mut addresses = netlink.addresses().await.map_err(unchanged)?;
-        addresses.retain(|address| address.interface == interface && address.is_lost_when_down());
-        let routes = netlink.keep_routes(interface).await.map_err(unchanged)?;
+        let kept = Kept::of(netlink, interface).await.map_err(unchanged)?;
         netlink.set_down(interface).await.map_err(unchanged)?;
         let made = self.request(interface, change).await;
         let is_made = made.is_ok();
         let up = netlink.set_up(interface).await;
-        let mut result = made.and(up);
-        for address in &addresses {
-            match netlink.restore_address(address).await {
-                Err(error) if error.errno() != Some(Errno::EEXIST) => {
-                    result = result.and(Err(error));
-                }
-                _ => {}
-            }
-        }
-        result = result.and(netlink.restore_routes(&routes).await);
+        let back = kept.put_back(netlink).await;
+        let result = made.and(up).and(back);
         result
             .map(|()| Outcome::Changed)
             .map_err(|error| StepError {

@@ -1,6 +1,7 @@
 //! The execution of a plan: transaction by transaction, each of which stands or falls as a whole.
 
 mod address;
+mod down;
 mod kernel;
 mod pin;
 mod source_address;

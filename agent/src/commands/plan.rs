@@ -39,7 +39,9 @@ pub(super) async fn plan(
     for trouble in troubles {
         tracing::warn!("{trouble}");
     }
-    let files = owners::foreseen(roots, &draft.wanted, &draft.observation, &draft.plan, units);
+    let is_whole = reading.rejected.is_empty();
+    let (wanted, observation, plan) = (&draft.wanted, &draft.observation, &draft.plan);
+    let files = owners::foreseen(roots, wanted, observation, plan, units, is_whole);
     if json {
         let plan = &draft.plan;
         print_json(&WithFiles { files, plan })?;
@@ -51,7 +53,7 @@ pub(super) async fn plan(
         .devices
         .iter()
         .any(|device| !device.problems.is_empty());
-    Ok(if in_the_way || !loaded.reading.rejected.is_empty() {
+    Ok(if in_the_way || !is_whole {
         Exit::SomeDevices
     } else {
         Exit::Done

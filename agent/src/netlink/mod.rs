@@ -2,6 +2,7 @@
 //! a time.
 
 mod address;
+mod addressing;
 mod attribute;
 mod connection;
 mod error;
@@ -18,14 +19,12 @@ mod socket;
 mod watch;
 
 use std::fmt;
-use std::net::IpAddr;
 
-use device_attributes::{InterfaceAddress, MacAddress};
+use device_attributes::MacAddress;
 use rtnetlink::packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL};
 use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::address::AddressMessage;
 use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage, Prop};
-use rtnetlink::{AddressMessageBuilder, LinkMessageBuilder, LinkUnspec};
+use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
 pub use address::Address;
 use connection::Connection;
@@ -74,22 +73,6 @@ impl Netlink {
             .into_iter()
             .filter_map(|message| match message {
                 Message::Link(link) => Some(link),
-                _ => None,
-            })
-            .collect())
-    }
-
-    /// Every address of every interface, in the kernel's order.
-    ///
-    /// # Errors
-    /// As for [`Netlink::links`].
-    pub async fn addresses(&self) -> Result<Vec<Address>, NetlinkError> {
-        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-        let list = self.connection.dump(request, "list the addresses").await?;
-        Ok(list
-            .into_iter()
-            .filter_map(|message| match message {
-                Message::Address(address) => Some(address),
                 _ => None,
             })
             .collect())
@@ -195,60 +178,6 @@ impl Netlink {
             .await
     }
 
-    /// Adds an address to an interface, with the broadcast address that its prefix gives.
-    ///
-    /// # Errors
-    /// As for [`Netlink::rename`]; `EEXIST` when the interface has it.
-    pub async fn add_address(
-        &self,
-        interface: u32,
-        address: InterfaceAddress,
-    ) -> Result<(), NetlinkError> {
-        let request = RouteNetlinkMessage::NewAddress(address_message(interface, address));
-        self.connection
-            .change(
-                request,
-                NLM_F_CREATE | NLM_F_EXCL,
-                format_args!("add {address} to interface {interface}"),
-            )
-            .await
-    }
-
-    /// Removes an address from an interface.
-    ///
-    /// # Errors
-    /// As for [`Netlink::rename`]; `EADDRNOTAVAIL` when the interface does not have it.
-    pub async fn remove_address(
-        &self,
-        interface: u32,
-        address: InterfaceAddress,
-    ) -> Result<(), NetlinkError> {
-        let request = RouteNetlinkMessage::DelAddress(address_message(interface, address));
-        self.connection
-            .change(
-                request,
-                0,
-                format_args!("remove {address} from interface {interface}"),
-            )
-            .await
-    }
-
-    /// Puts an address back as it was, with its flags and lifetimes.
-    ///
-    /// # Errors
-    /// As for [`Netlink::add_address`].
-    pub async fn restore_address(&self, address: &Address) -> Result<(), NetlinkError> {
-        let request = RouteNetlinkMessage::NewAddress(address.message.clone());
-        let what = match address.ip {
-            Some(ip) => format!("{ip}/{}", address.prefix),
-            None => "an address".to_owned(),
-        };
-        let attempt = format_args!("put {what} back on interface {}", address.interface);
-        self.connection
-            .change(request, NLM_F_CREATE | NLM_F_EXCL, attempt)
-            .await
-    }
-
     async fn set_link(
         &self,
         link: LinkMessageBuilder<LinkUnspec>,
@@ -267,19 +196,6 @@ fn alternative_name(interface: u32, name: &str) -> LinkMessage {
         .attributes
         .push(LinkAttribute::PropList(vec![property]));
     message
-}
-
-fn address_message(interface: u32, address: InterfaceAddress) -> AddressMessage {
-    match address.ip() {
-        IpAddr::V4(ip) => AddressMessageBuilder::<std::net::Ipv4Addr>::new()
-            .index(interface)
-            .address(ip, address.prefix())
-            .build(),
-        IpAddr::V6(ip) => AddressMessageBuilder::<std::net::Ipv6Addr>::new()
-            .index(interface)
-            .address(ip, address.prefix())
-            .build(),
-    }
 }
 
 /// An attribute's text without the NUL at its end; bytes that are no UTF-8 are replaced.

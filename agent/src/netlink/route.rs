@@ -18,6 +18,7 @@ const HEADER_BYTES: usize = 12;
 
 // Attributes: include/uapi/linux/rtnetlink.h.
 const RTA_DST: u16 = 1;
+const RTA_SRC: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PRIORITY: u16 = 6;
@@ -58,6 +59,8 @@ impl KernelRoute {
             interface: None,
             gateway: None,
             on_link: header.flags.contains(RouteFlags::Onlink),
+            from: None,
+            tos: header.tos,
             source: None,
             protocol: header.protocol.into(),
         };
@@ -66,6 +69,11 @@ impl KernelRoute {
             let value = attribute.value();
             match attribute.kind() {
                 RTA_DST => destination = ip(value).unwrap_or(any),
+                RTA_SRC => {
+                    let range = ip(value);
+                    route.from =
+                        range.and_then(|ip| Prefix::around(ip, header.source_prefix_length));
+                }
                 RTA_OIF => route.interface = number(value),
                 RTA_GATEWAY => route.gateway = ip(value),
                 // `struct rtvia`: the family, then the address.
@@ -112,6 +120,8 @@ pub(super) fn message(route: &Route) -> RouteMessage {
     header.address_family = family(route.destination.family());
     header.destination_prefix_length = route.destination.length();
     header.protocol = RouteProtocol::from(route.protocol);
+    header.tos = route.tos;
+    header.source_prefix_length = route.from.map_or(0, Prefix::length);
     header.kind = match route.kind {
         RouteKind::Unicast => RouteType::Unicast,
         RouteKind::Blackhole => RouteType::BlackHole,
@@ -132,6 +142,9 @@ pub(super) fn message(route: &Route) -> RouteMessage {
     attributes.push(RouteAttribute::Table(route.table));
     if !route.is_default() {
         attributes.push(RouteAttribute::Destination(route.destination.ip().into()));
+    }
+    if let Some(range) = route.from {
+        attributes.push(RouteAttribute::Source(range.ip().into()));
     }
     match (route.destination.family(), route.gateway) {
         (Family::Ipv4, Some(IpAddr::V6(gateway))) => {

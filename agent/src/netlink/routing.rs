@@ -19,7 +19,7 @@ pub enum Routes {
     Own,
 }
 
-/// The routes of an interface as the kernel described them, for putting them back.
+/// The routes of interfaces as the kernel described them, for putting them back.
 #[derive(Debug)]
 pub struct Kept(Vec<KernelRoute>);
 
@@ -112,16 +112,18 @@ impl Netlink {
             .await
     }
 
-    /// The routes that an interface loses when it is set down and that the kernel does not make
-    /// anew from its addresses.
+    /// The routes that interfaces lose when they are set down and that the kernel does not make
+    /// anew from their addresses.
     ///
     /// # Errors
     /// As for [`Netlink::links`].
-    pub async fn keep_routes(&self, interface: u32) -> Result<Kept, NetlinkError> {
+    pub async fn keep_routes(&self, interfaces: &[u32]) -> Result<Kept, NetlinkError> {
         let kernel = u8::from(RouteProtocol::Kernel);
         let mut list = self.kernel_routes(Routes::All).await?;
         list.retain(|kept| {
-            kept.route.interface == Some(interface) && kept.route.protocol != kernel
+            let interface = kept.route.interface;
+            interface.is_some_and(|interface| interfaces.contains(&interface))
+                && kept.route.protocol != kernel
         });
         // What is on the link first: the gateways of the others are reached by it.
         list.sort_by_key(|kept| kept.route.gateway.is_some());

@@ -3,7 +3,7 @@
 //! Of two files the one whose name comes first wins silently, for `systemd.network(5)` and
 //! `systemd.link(5)` alike: `00-` is before `10-netplan-…` and `10-cloud-init-…`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -60,18 +60,26 @@ pub fn drop_ins(ours: &[Ours]) -> Vec<DropIn> {
     if ours.iter().any(|ours| ours.has_routing) {
         files.push(networkd_conf());
     }
-    let is_clear = |one: &&Ours| ours.iter().all(|other| !is_at_odds(one, other));
-    files.extend(ours.iter().filter(is_clear).filter_map(link));
+    files.extend(clear(&ours).into_iter().filter_map(link));
     files
 }
 
-/// Whether one interface is wanted with two names, or one name for two: udev is told neither.
-fn is_at_odds(one: &Ours, other: &Ours) -> bool {
-    let is_same = one.mac_address == other.mac_address;
-    match (&one.name, &other.name) {
-        (Some(name), Some(others)) => is_same != (name == others),
-        _ => false,
+/// Those with one name for them, which is for no other: udev is told nothing else.
+fn clear(ours: &[Ours]) -> Vec<&Ours> {
+    let mut names: BTreeMap<MacAddress, BTreeSet<&InterfaceName>> = BTreeMap::new();
+    let mut macs: BTreeMap<&InterfaceName, BTreeSet<MacAddress>> = BTreeMap::new();
+    for one in ours {
+        if let Some(name) = &one.name {
+            names.entry(one.mac_address).or_default().insert(name);
+            macs.entry(name).or_default().insert(one.mac_address);
+        }
     }
+    let is_clear = |one: &&Ours| {
+        let of_name = one.name.as_ref().and_then(|name| macs.get(name));
+        let of_mac = names.get(&one.mac_address);
+        of_name.is_some_and(|macs| macs.len() == 1) && of_mac.is_some_and(|names| names.len() == 1)
+    };
+    ours.iter().filter(is_clear).collect()
 }
 
 /// When it starts and whenever it configures an interface, networkd removes the policy rules that it

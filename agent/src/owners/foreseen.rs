@@ -24,15 +24,17 @@ pub struct FileStep {
     pub reason: &'static str,
 }
 
-/// The files that `apply` would write and remove before its first step.
+/// The files that `apply` would write and remove before its first step. `is_whole`: no entry of the document is
+/// broken.
 pub fn foreseen(
     roots: &Roots,
     wanted: &[Wanted],
     observation: &Observation,
     plan: &Plan,
     units: Vec<DropIn>,
+    is_whole: bool,
 ) -> Vec<FileStep> {
-    let mut files = drop_ins(&ours(wanted, observation, plan));
+    let mut files = drop_ins(&ours(wanted, observation, plan, is_whole));
     files.extend(units);
     let changes = own_files::changes(roots, &files).into_iter();
     let steps = changes.map(|(path, action)| FileStep {

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Manager, Managers, Ours, Owner};
+use crate::journal::Thing;
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 use crate::plan::{Plan, Wanted};
 use crate::policy::Coexistence;
 use crate::roots::Roots;
+use crate::routing::{Route, RoutingRule};
 
 /// How the wanted devices stand with the managers.
 #[derive(Debug, Default)]
@@ -76,8 +78,14 @@ impl Standing {
 }
 
 /// The interfaces to be handed over to the agent: those of every device that the policy does not leave
-/// to a manager, whether they are there yet or not.
-pub fn ours(wanted: &[Wanted], observation: &Observation, plan: &Plan) -> Vec<Ours> {
+/// to a manager, whether they are there yet or not. Where the document has entries that cannot be used
+/// (`is_whole` is false), what the agent configured before stays its own: it may be theirs.
+pub fn ours(
+    wanted: &[Wanted],
+    observation: &Observation,
+    plan: &Plan,
+    is_whole: bool,
+) -> Vec<Ours> {
     let ours = wanted.iter().enumerate().filter_map(|(place, wanted)| {
         if wanted.hands_off || wanted.coexistence == Coexistence::Leave {
             return None;
@@ -98,12 +106,43 @@ pub fn ours(wanted: &[Wanted], observation: &Observation, plan: &Plan) -> Vec<Ou
             has_routing: wanted.has_routing(),
         })
     });
-    ours.collect()
+    let mut ours: Vec<Ours> = ours.collect();
+    if !is_whole {
+        ours.extend(configured_before(observation, plan));
+    }
+    ours
+}
+
+/// The interfaces that the agent has configured, by its journal, and that are no device's now.
+fn configured_before(observation: &Observation, plan: &Plan) -> impl Iterator<Item = Ours> {
+    let journal = &observation.journal;
+    let devices = plan.devices.iter();
+    let devices: BTreeSet<u32> = devices.filter_map(|device| device.interface).collect();
+    journal.interfaces().filter_map(move |index| {
+        let interface = observation.interface(index)?;
+        // What is made on another only follows its MTU.
+        if devices.contains(&index) || interface.lower.is_some() {
+            return None;
+        }
+        let named = Thing::Name(index);
+        let is_named = journal
+            .of_interface(index)
+            .iter()
+            .any(|it| it.thing == named);
+        let mut routes = observation.routes.iter();
+        let permanent = interface.permanent_mac_address;
+        Some(Ours {
+            mac_address: permanent.or(interface.mac_address)?,
+            is_permanent: permanent.is_some(),
+            current: interface.mac_address,
+            name: interface.name.parse().ok().filter(|_| is_named),
+            has_routing: routes.any(Route::is_own)
+                || observation.rules.iter().any(RoutingRule::is_own),
+        })
+    })
 }
 
 /// The interface that a device turned out to be.
 pub fn found<'a>(place: usize, plan: &Plan, observation: &'a Observation) -> Option<&'a Interface> {
-    let index = plan.devices.get(place)?.interface?;
-    let mut interfaces = observation.interfaces.iter();
-    interfaces.find(|interface| interface.index == index)
+    observation.interface(plan.devices.get(place)?.interface?)
 }

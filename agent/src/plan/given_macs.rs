@@ -8,22 +8,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use device_attributes::MacAddress;
 
 use super::Wanted;
-use super::identity::{on_function, with_mac};
-use crate::observe::{Interface, Observation};
+use super::candidates::Candidates;
+use crate::observe::Interface;
 
 /// The MAC addresses that interfaces are given, by the interface's index; some have theirs already.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenMacs(BTreeMap<u32, MacAddress>);
 
 impl GivenMacs {
-    pub(super) fn of(wanted: &[Wanted], observation: &Observation) -> Self {
+    pub(super) fn of(wanted: &[Wanted], candidates: &Candidates<'_>) -> Self {
         let mut given = BTreeMap::new();
         let mut claimed_twice = BTreeSet::new();
         for wanted in wanted.iter().filter(|it| it.set_mac && !it.hands_off) {
             let (Some(mac), Some(address)) = (wanted.mac_address, wanted.guest_pci_address) else {
                 continue;
             };
-            if let [interface] = on_function(address, observation).as_slice()
+            if let [interface] = candidates.on_function(address)
                 // A bond's port has the bond's MAC for as long as it is one.
                 && interface.controller.is_none()
                 && given.insert(interface.index, mac).is_some()
@@ -37,7 +37,7 @@ impl GivenMacs {
             let held: Vec<u32> = given
                 .0
                 .iter()
-                .filter(|(index, mac)| !given.is_free_for(**index, **mac, observation))
+                .filter(|(index, mac)| !given.is_free_for(**index, **mac, candidates))
                 .map(|(index, _)| *index)
                 .collect();
             if held.is_empty() {
@@ -54,8 +54,8 @@ impl GivenMacs {
 
     /// Whether no other interface has the MAC once all are given theirs. What was made with it and has
     /// been given another does not have it.
-    fn is_free_for(&self, index: u32, mac: MacAddress, observation: &Observation) -> bool {
-        let mut holders = with_mac(mac, observation).into_iter();
+    fn is_free_for(&self, index: u32, mac: MacAddress, candidates: &Candidates<'_>) -> bool {
+        let mut holders = candidates.with_mac(mac).into_iter();
         holders.all(|holder| {
             let others = self.0.get(&holder.index).filter(|other| **other != mac);
             holder.index == index || others.is_some()

@@ -7,6 +7,7 @@
 use device_attributes::report::Reason;
 use device_attributes::{MacAddress, PciAddress};
 
+use super::candidates::Candidates;
 use super::given_macs::GivenMacs;
 use super::{Problem, Wanted};
 use crate::listing::listing;
@@ -29,7 +30,8 @@ pub(super) enum Found<'a> {
 pub(super) fn identify<'a>(
     wanted: &Wanted,
     given: &GivenMacs,
-    observation: &'a Observation,
+    candidates: &Candidates<'a>,
+    observation: &Observation,
 ) -> Result<Found<'a>, Problem> {
     match (wanted.mac_address, wanted.guest_pci_address) {
         (None, None) => Err(Problem {
@@ -39,14 +41,14 @@ pub(super) fn identify<'a>(
                       PCI address means nothing in the guest"
                     .to_owned(),
         }),
-        (Some(mac), None) => by_mac_alone(mac, observation),
-        (None, Some(address)) => by_function_alone(wanted, address, observation),
-        (Some(mac), Some(address)) => by_both(given, mac, address, observation),
+        (Some(mac), None) => by_mac_alone(mac, candidates),
+        (None, Some(address)) => by_function_alone(wanted, address, candidates, observation),
+        (Some(mac), Some(address)) => by_both(given, mac, address, candidates),
     }
 }
 
-fn by_mac_alone(mac: MacAddress, observation: &Observation) -> Result<Found<'_>, Problem> {
-    match with_mac(mac, observation).as_slice() {
+fn by_mac_alone<'a>(mac: MacAddress, candidates: &Candidates<'a>) -> Result<Found<'a>, Problem> {
+    match candidates.with_mac(mac).as_slice() {
         [interface] => Ok(Found::Interface(interface)),
         [] => Err(Problem {
             reason: Reason::DeviceNotFound,
@@ -65,9 +67,10 @@ fn by_mac_alone(mac: MacAddress, observation: &Observation) -> Result<Found<'_>,
 fn by_function_alone<'a>(
     wanted: &Wanted,
     address: PciAddress,
-    observation: &'a Observation,
+    candidates: &Candidates<'a>,
+    observation: &Observation,
 ) -> Result<Found<'a>, Problem> {
-    match on_function(address, observation).as_slice() {
+    match candidates.on_function(address) {
         [interface] => Ok(Found::Interface(interface)),
         [] => without_interface(wanted, address, observation),
         several => Err(Problem {
@@ -109,10 +112,10 @@ fn by_both<'a>(
     given: &GivenMacs,
     mac: MacAddress,
     address: PciAddress,
-    observation: &'a Observation,
+    candidates: &Candidates<'a>,
 ) -> Result<Found<'a>, Problem> {
-    let macs = with_mac(mac, observation);
-    let on_function = on_function(address, observation);
+    let macs = candidates.with_mac(mac);
+    let on_function = candidates.on_function(address);
     let both: Vec<&Interface> = macs
         .iter()
         .copied()
@@ -122,7 +125,7 @@ fn by_both<'a>(
                 .any(|other| other.index == interface.index)
         })
         .collect();
-    match (both.as_slice(), macs.as_slice(), on_function.as_slice()) {
+    match (both.as_slice(), macs.as_slice(), on_function) {
         // The second: the host side may not know the guest's buses rightly (a PCI expander bridge
         // shifts them), while the MAC means the same on both sides.
         ([interface], _, _) | ([], [interface], []) => Ok(Found::Interface(interface)),
@@ -167,48 +170,6 @@ fn by_both<'a>(
             ),
         }),
     }
-}
-
-/// The interfaces with this MAC: those that were made with it, else those that have it now.
-///
-/// Where hardware and a virtual Ethernet pair both answer, the hardware is meant.
-pub(super) fn with_mac(mac: MacAddress, observation: &Observation) -> Vec<&Interface> {
-    let those = |has: &dyn Fn(&Interface) -> bool| -> Vec<&Interface> {
-        let interfaces = observation.interfaces.iter();
-        interfaces
-            .filter(|interface| has(interface))
-            // After that: it looks through all interfaces.
-            .filter(|interface| can_be_a_device(interface, observation))
-            .collect()
-    };
-    let mut hits = those(&|interface| interface.permanent_mac_address == Some(mac));
-    if hits.is_empty() {
-        hits = those(&|interface| interface.mac_address == Some(mac));
-    }
-    if hits.iter().any(|interface| interface.kind.is_none()) {
-        hits.retain(|interface| interface.kind.is_none());
-    }
-    hits
-}
-
-pub(super) fn on_function(address: PciAddress, observation: &Observation) -> Vec<&Interface> {
-    observation
-        .interfaces
-        .iter()
-        .filter(|interface| interface.pci_address == Some(address))
-        .filter(|interface| can_be_a_device(interface, observation))
-        .collect()
-}
-
-/// Hardware, or the guest's end of a virtual Ethernet pair. A bond, a bridge or a VLAN carries
-/// the MAC of the device below it, and so does the controller that `net_failover` makes.
-fn can_be_a_device(interface: &Interface, observation: &Observation) -> bool {
-    let kind_fits = matches!(interface.kind.as_deref(), None | Some("veth"));
-    let is_controller = observation
-        .interfaces
-        .iter()
-        .any(|other| other.controller == Some(interface.index));
-    kind_fits && !is_controller
 }
 
 fn names(interfaces: &[&Interface]) -> String {

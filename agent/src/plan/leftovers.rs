@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
+use super::names::NewNames;
 use super::step::{Action, Sysctl, Transaction};
 use super::{Wanted, addresses, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
@@ -42,20 +43,35 @@ pub(super) fn addresses_of(
         .collect()
 }
 
-/// The alternative names that the agent added.
-pub(super) fn alternative_names(draft: &Draft<'_>) -> Vec<String> {
-    let added = entries(draft).filter_map(|entry| match &entry.first.action {
+/// Whether the agent added an address to an interface.
+pub(super) fn is_own(
+    address: &InterfaceAddress,
+    interface: &Interface,
+    observation: &Observation,
+) -> bool {
+    let entry = Thing::Address(interface.index, *address);
+    let mut entries = observation.journal.of_interface(interface.index).iter();
+    entries.any(|own| own.thing == entry)
+}
+
+/// The alternative names that the agent added to an interface and that are wanted no more.
+pub(super) fn alternative_names(
+    wanted: &Wanted,
+    interface: &Interface,
+    observation: &Observation,
+) -> Vec<String> {
+    let entries = observation.journal.of_interface(interface.index).iter();
+    let added = entries.filter_map(|entry| match &entry.first.action {
         Action::AddAlternativeName { alternative } => Some(alternative.clone()),
         _ => None,
     });
-    let wanted = draft.wanted;
     let is_wanted = |name: &str| {
         let mut names = wanted.alternative_names.iter();
         names.any(|other| other.as_str() == name)
             || wanted.name.as_ref().is_some_and(|own| own.as_str() == name)
     };
     added
-        .filter(|name| draft.interface.alternative_names.contains(name) && !is_wanted(name))
+        .filter(|name| interface.alternative_names.contains(name) && !is_wanted(name))
         .collect()
 }
 
@@ -98,29 +114,28 @@ fn entry<'a>(draft: &Draft<'a>, thing: &Thing) -> Option<&'a Entry> {
 
 /// Takes back what was made on interfaces that belong to no device any more. Each is a transaction of
 /// its own, of the first device by the interface's index.
-pub(super) fn of_no_device(drafts: &[Draft<'_>], observation: &Observation) -> Vec<Transaction> {
+pub(super) fn of_no_device(
+    drafts: &[Draft<'_>],
+    new_names: &NewNames,
+    observation: &Observation,
+) -> Vec<Transaction> {
     let Some(first) = drafts.iter().min_by_key(|draft| draft.interface.index) else {
         return Vec::new();
     };
     let nothing = Wanted::default();
-    let changed = observation.journal.interfaces();
-    let changed: Vec<u32> = changed.collect();
+    let devices = drafts.iter().map(|draft| draft.interface.index);
+    let devices: BTreeSet<u32> = devices.collect();
+    let changed: BTreeSet<u32> = observation.journal.interfaces().collect();
     let no_ones = changed.iter().copied().filter(|index| {
-        let devices = drafts.iter().map(|draft| draft.interface.index);
         // What is made on another is taken back with that.
-        let others = changed.iter().copied().filter(|other| other != index);
-        let mut others = devices.chain(others);
-        !others.any(|other| is_on(*index, other, observation))
+        let mut lowers = lowers(*index, observation);
+        !devices.contains(index)
+            && !lowers.any(|lower| devices.contains(&lower) || changed.contains(&lower))
     });
     let transactions = no_ones.filter_map(|index| {
         let interface = observation.interface(index)?;
-        let mut draft = Draft::new(
-            first.device,
-            &nothing,
-            interface,
-            observation,
-            &interface.name,
-        );
+        let name = names::name_after(new_names, interface);
+        let mut draft = Draft::new(first.device, &nothing, interface, observation, &name);
         names::remove_alternative_names(&mut draft);
         mtu::mtu(&mut draft);
         sysctls::sysctls(&mut draft, None);
@@ -131,16 +146,11 @@ pub(super) fn of_no_device(drafts: &[Draft<'_>], observation: &Observation) -> V
     transactions.collect()
 }
 
-/// Whether an interface is another, or is made on it: a VLAN's MTU goes with that of its device.
-fn is_on(index: u32, other: u32, observation: &Observation) -> bool {
-    let mut at = Some(index);
-    // Each has one that it is made on; a circle ends as well.
-    for _ in 0..=observation.interfaces.len() {
-        match at {
-            Some(at) if at == other => return true,
-            Some(now) => at = observation.interface(now).and_then(|it| it.lower),
-            None => return false,
-        }
-    }
-    false
+/// The interfaces that one is made on, the next first: a VLAN's MTU goes with that of its device.
+fn lowers(index: u32, observation: &Observation) -> impl Iterator<Item = u32> {
+    let lower = |index| observation.interface(index).and_then(|it| it.lower);
+    // Each is made on one at most; a circle ends as well.
+    let all = std::iter::successors(lower(index), move |below| lower(*below));
+    all.take(observation.interfaces.len())
+        .take_while(move |below| *below != index)
 }

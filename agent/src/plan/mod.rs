@@ -1,11 +1,14 @@
 //! The planner, a pure function: what is wanted and what is observed to steps and problems.
 
 mod addresses;
+mod candidates;
 mod configuration;
+mod contested;
 mod draft;
 mod given_macs;
 mod identity;
 mod leftovers;
+mod making_room;
 mod mtu;
 mod names;
 pub mod pin;
@@ -23,7 +26,7 @@ mod wishes;
 use std::collections::BTreeMap;
 
 use device_attributes::report::Reason;
-use device_attributes::{DeviceIdentity, InterfaceName, PciAddress};
+use device_attributes::{DeviceIdentity, PciAddress};
 use serde::{Deserialize, Serialize};
 
 pub use pin::{Pin, PinSubject};
@@ -32,12 +35,13 @@ pub use routing_now::{RoutingNow, routing_now};
 pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
+use candidates::Candidates;
+use contested::{contested_interfaces, others, wanted_renames};
 use draft::Draft;
 use given_macs::GivenMacs;
 use identity::{Found, identify};
-use names::{Names, name_after};
+use names::{Names, name_after, new_names};
 
-use crate::listing::listing;
 use crate::observe::{Interface, Observation};
 
 /// What to do, and what cannot be done.
@@ -82,6 +86,15 @@ pub struct Problem {
 }
 
 impl Plan {
+    /// The steps of each device, by its place in the list of wanted devices, in their order.
+    pub fn steps_by_device(&self) -> BTreeMap<usize, Vec<&Step>> {
+        let mut steps: BTreeMap<usize, Vec<&Step>> = BTreeMap::new();
+        for step in self.steps() {
+            steps.entry(step.device).or_default().push(step);
+        }
+        steps
+    }
+
     /// All steps, in their order.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
         self.transactions
@@ -95,48 +108,61 @@ impl Plan {
 /// Pure: the same input gives the same plan, and a state that is as wanted gives no step. A
 /// problem of one device leaves the others' steps as they are.
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
-    let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
-    let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
-    let mut functions: Vec<(usize, &Wanted, PciAddress)> = Vec::new();
-    let given = GivenMacs::of(wanted, observation);
-    for (place, wanted) in wanted.iter().enumerate() {
-        let mut device = PlannedDevice {
-            identity: wanted.identity.clone(),
-            ..PlannedDevice::default()
-        };
-        match identify(wanted, &given, observation) {
-            Ok(Found::Interface(interface)) => {
-                device.interface = Some(interface.index);
-                device.pci_address = interface.pci_address;
-                found.push((place, wanted, interface));
-            }
-            Ok(Found::Function(address)) => {
-                device.pci_address = Some(address);
-                functions.push((place, wanted, address));
-            }
-            Err(problem) => device.problems.push(problem),
-        }
-        devices.push(device);
-    }
-
+    let candidates = Candidates::of(observation);
+    let given = GivenMacs::of(wanted, &candidates);
+    let Identified {
+        mut devices,
+        mut found,
+        mut functions,
+    } = identified(wanted, &given, &candidates, observation);
     let mut problems = contested_interfaces(&found, wanted);
     found.retain(|(place, ..)| !problems.iter().any(|(contested, _)| contested == place));
 
+    // Else what is no device's at the moment may be that of one that is not to be seen.
     let all_found = devices.iter().all(|device| device.problems.is_empty())
-        && !wanted.iter().any(|wanted| wanted.hands_off);
+        && problems.is_empty()
+        && !(wanted.iter()).any(|wanted| wanted.hands_off || wanted.is_beside_broken);
     // One that is left alone is found and reported, and that is all.
     found.retain(|(_, wanted, _)| !wanted.hands_off);
     functions.retain(|(_, wanted, _)| !wanted.hands_off);
 
-    let (renames, contested) = wanted_renames(&found);
+    let former = if all_found {
+        making_room::former_names(&found, observation)
+    } else {
+        Vec::new()
+    };
+    let mut transactions = making_room::alternative_names(&found, &former, observation, all_found);
+    let by_then;
+    let observation = if transactions.is_empty() {
+        observation
+    } else {
+        by_then = making_room::without(&transactions, observation);
+        for (.., interface) in &mut found {
+            *interface = by_then.interface(interface.index).unwrap_or(interface);
+        }
+        &by_then
+    };
+
+    let (mut renames, contested) = wanted_renames(&found);
     problems.extend(contested);
-    let (mut transactions, blocked) = rename::order(renames, observation);
+    renames.extend(former.iter().filter_map(|former| {
+        Some(rename::Rename {
+            device: former.device,
+            interface: observation.interface(former.interface)?,
+            to: &former.name,
+            reason: "another device is to have the name that the agent gave it".to_owned(),
+            source: None,
+        })
+    }));
+    let (ordered, blocked) = rename::order(renames, observation);
+    transactions.extend(ordered);
     problems.extend(blocked);
 
-    let names = Names::after(&transactions, observation, &found);
+    let new_names = new_names(&transactions);
+    let names = Names::after(&new_names, observation, &found);
     let own_names: Vec<String> = found
         .iter()
-        .map(|(.., interface)| name_after(&transactions, interface))
+        .map(|(.., interface)| name_after(&new_names, interface))
         .collect();
     let drafts = found.iter().zip(&own_names);
     let mut drafts: Vec<Draft<'_>> = drafts
@@ -151,7 +177,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     }
     routing::routing(&mut drafts, observation, all_found);
     let taken_back = if all_found {
-        leftovers::of_no_device(&drafts, observation)
+        leftovers::of_no_device(&drafts, &new_names, observation)
     } else {
         Vec::new()
     };
@@ -188,71 +214,46 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     }
 }
 
-/// Problems of devices that are all the same interface.
-fn contested_interfaces(
-    found: &[(usize, &Wanted, &Interface)],
-    wanted: &[Wanted],
-) -> Vec<(usize, Problem)> {
-    let mut by_index: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (place, _, interface) in found {
-        by_index.entry(interface.index).or_default().push(*place);
-    }
-    found
-        .iter()
-        .filter_map(|(place, _, interface)| {
-            let others = others(by_index.get(&interface.index)?, *place, wanted)?;
-            let message = format!("{} is also meant by {others}", interface.name);
-            let reason = Reason::Ambiguous;
-            Some((*place, Problem { reason, message }))
-        })
-        .collect()
+/// The wanted devices, and what each turned out to be.
+struct Identified<'a> {
+    devices: Vec<PlannedDevice>,
+    /// Those that are interfaces, by their place.
+    found: Vec<(usize, &'a Wanted, &'a Interface)>,
+    /// Those that are PCI functions and no interfaces.
+    functions: Vec<(usize, &'a Wanted, PciAddress)>,
 }
 
-/// The other devices of a group, for a message; none when it has no other.
-fn others(group: &[usize], place: usize, wanted: &[Wanted]) -> Option<String> {
-    let others = group
-        .iter()
-        .filter(|other| **other != place)
-        .filter_map(|other| wanted.get(*other));
-    let names = listing(others.map(|wanted| &wanted.identity));
-    (!names.is_empty()).then_some(names)
-}
-
-/// The renames to do, and problems of devices that want one name.
-fn wanted_renames<'a>(
-    found: &[(usize, &'a Wanted, &'a Interface)],
-) -> (Vec<rename::Rename<'a>>, Vec<(usize, Problem)>) {
-    let mut by_name: BTreeMap<&InterfaceName, Vec<(usize, &DeviceIdentity)>> = BTreeMap::new();
-    for (place, wanted, _) in found {
-        if let Some(name) = &wanted.name {
-            by_name
-                .entry(name)
-                .or_default()
-                .push((*place, &wanted.identity));
+fn identified<'a>(
+    wanted: &'a [Wanted],
+    given: &GivenMacs,
+    candidates: &Candidates<'a>,
+    observation: &Observation,
+) -> Identified<'a> {
+    let mut devices: Vec<PlannedDevice> = Vec::with_capacity(wanted.len());
+    let mut found: Vec<(usize, &Wanted, &Interface)> = Vec::new();
+    let mut functions: Vec<(usize, &Wanted, PciAddress)> = Vec::new();
+    for (place, wanted) in wanted.iter().enumerate() {
+        let mut device = PlannedDevice {
+            identity: wanted.identity.clone(),
+            ..PlannedDevice::default()
+        };
+        match identify(wanted, given, candidates, observation) {
+            Ok(Found::Interface(interface)) => {
+                device.interface = Some(interface.index);
+                device.pci_address = interface.pci_address;
+                found.push((place, wanted, interface));
+            }
+            Ok(Found::Function(address)) => {
+                device.pci_address = Some(address);
+                functions.push((place, wanted, address));
+            }
+            Err(problem) => device.problems.push(problem),
         }
+        devices.push(device);
     }
-    let mut renames = Vec::new();
-    let mut problems = Vec::new();
-    for (device, wanted, interface) in found {
-        let Some(to) = &wanted.name else { continue };
-        let rivals = by_name
-            .get(to)
-            .into_iter()
-            .flatten()
-            .filter(|(place, _)| place != device);
-        let rivals = listing(rivals.map(|(_, identity)| identity));
-        if !rivals.is_empty() {
-            let message = format!("the name {to} is also wanted for {rivals}");
-            let reason = Reason::InvalidAttributes;
-            problems.push((*device, Problem { reason, message }));
-        } else if interface.name != to.as_str() {
-            renames.push(rename::Rename {
-                device: *device,
-                interface,
-                to,
-                source: wanted.sources.get("rename"),
-            });
-        }
+    Identified {
+        devices,
+        found,
+        functions,
     }
-    (renames, problems)
 }

@@ -2,7 +2,8 @@
 
 use super::draft::Draft;
 use super::{Action, leftovers};
-use crate::observe::{Interface, Observation};
+use crate::listing::listing;
+use crate::observe::{IPV6_LEAST_MTU, Interface, Observation};
 
 /// Plans the MTU, and gives the one that the interface has then.
 pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
@@ -20,7 +21,11 @@ pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
         .collect();
     let unfit = unfit(to, interface)
         .or_else(|| kept_by_controller(to, draft))
-        .or_else(|| above.iter().find_map(|upper| unfit(to, upper)));
+        .or_else(|| above.iter().find_map(|upper| unfit(to, upper)))
+        .or_else(|| {
+            let mut shrinking = above.iter().copied().chain([interface]);
+            shrinking.find_map(|it| takes_ipv6(to, it, draft.observation))
+        });
     if let Some(message) = unfit {
         draft.problem(message);
         return from;
@@ -102,6 +107,27 @@ fn unfit(mtu: u32, interface: &Interface) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// With such an MTU the kernel takes IPv6 from an interface. What others made with it would be lost, and nothing
+/// could put it back.
+fn takes_ipv6(mtu: u32, interface: &Interface, observation: &Observation) -> Option<String> {
+    if mtu >= IPV6_LEAST_MTU {
+        return None;
+    }
+    let addresses = interface.addresses.iter();
+    let others = listing(addresses.filter(|address| {
+        address.ip().is_ipv6()
+            // The kernel makes one of its own for every interface that is up.
+            && !address.is_ipv6_link_local()
+            && !leftovers::is_own(address, interface, observation)
+    }));
+    let name = &interface.name;
+    (!others.is_empty()).then(|| {
+        format!(
+            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take {others} of others from {name}"
+        )
+    })
 }
 
 /// A bond, a team or a failover device has one MTU with its ports. A bridge follows the least of

@@ -19,15 +19,16 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(super) fn after(
-        renames: &[Transaction],
+        new_names: &NewNames,
         observation: &Observation,
         found: &[(usize, &'a Wanted, &Interface)],
     ) -> Self {
         let mut held = BTreeMap::new();
         for interface in &observation.interfaces {
-            for name in names_after(renames, interface) {
-                held.insert(name, interface.index);
-            }
+            held.insert(name_after(new_names, interface), interface.index);
+            // One that is taken away from it becomes its own name.
+            let alternative = interface.alternative_names.iter().cloned();
+            held.extend(alternative.map(|name| (name, interface.index)));
         }
         let mut wanted: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         for (device, wish, _) in found {
@@ -41,39 +42,31 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The name that an interface has once the renames are done.
-pub(super) fn name_after(renames: &[Transaction], interface: &Interface) -> String {
-    let mut name = &interface.name;
-    for action in actions(renames, interface) {
-        if let Action::Rename { to } = action {
-            name = to;
-        }
-    }
-    name.clone()
-}
+/// The names that interfaces are given, by the interface's index.
+pub(super) type NewNames = BTreeMap<u32, String>;
 
-/// All its names then, its own first.
-fn names_after(renames: &[Transaction], interface: &Interface) -> Vec<String> {
-    let mut names = vec![name_after(renames, interface)];
-    // One that is taken away from it becomes its own name.
-    names.extend(interface.alternative_names.iter().cloned());
-    names
-}
-
-fn actions<'a>(
-    renames: &'a [Transaction],
-    interface: &Interface,
-) -> impl Iterator<Item = &'a Action> {
-    let index = interface.index;
+/// The names that are had once the renames are done.
+pub(super) fn new_names(renames: &[Transaction]) -> NewNames {
     let steps = renames.iter().flat_map(|transaction| &transaction.steps);
-    steps
-        .filter(move |step| step.interface == index)
-        .map(|step| &step.action)
+    let names = steps.filter_map(|step| match &step.action {
+        Action::Rename { to } => Some((step.interface, to.clone())),
+        _ => None,
+    });
+    // Of several the last is kept.
+    names.collect()
+}
+
+/// The name that an interface has once the renames are done.
+pub(super) fn name_after(new_names: &NewNames, interface: &Interface) -> String {
+    let new = new_names.get(&interface.index);
+    new.unwrap_or(&interface.name).clone()
 }
 
 /// Plans the removal of those that are wanted no more.
 pub(super) fn remove_alternative_names(draft: &mut Draft<'_>) {
-    for alternative in leftovers::alternative_names(draft) {
+    for alternative in
+        leftovers::alternative_names(draft.wanted, draft.interface, draft.observation)
+    {
         let action = Action::RemoveAlternativeName { alternative };
         draft.step(action, "", leftovers::ADDED);
     }

@@ -16,6 +16,8 @@ pub(super) struct Rename<'a> {
     pub device: usize,
     pub interface: &'a Interface,
     pub to: &'a InterfaceName,
+    /// Why, in a sentence.
+    pub reason: String,
     /// Where the wish stands.
     pub source: Option<&'a String>,
 }
@@ -27,26 +29,32 @@ pub(super) fn order(
     renames: Vec<Rename<'_>>,
     observation: &Observation,
 ) -> (Vec<Transaction>, Vec<(usize, Problem)>) {
-    let (mut open, problems) = without_blocked(renames, observation);
+    let holders = holders(observation);
+    let (mut open, problems) = without_blocked(renames, &holders);
     let wanted: BTreeSet<&InterfaceName> = open.values().map(|rename| rename.to).collect();
+    let takers = open
+        .iter()
+        .map(|(index, rename)| (rename.to.as_str(), *index));
+    let takers: BTreeMap<&str, u32> = takers.collect();
     let mut transactions = Vec::new();
     while let Some(seed) = open.keys().next().copied() {
-        let component = take_component(seed, &mut open);
-        let steps = component_steps(component, &wanted, observation);
+        let component = take_component(seed, &mut open, &holders, &takers);
+        let steps = component_steps(component, &wanted, &holders);
         transactions.push(Transaction { steps });
     }
     (transactions, problems)
 }
 
-/// The interface that has this name now, as its name or as an alternative name.
-fn holder<'a>(name: &str, observation: &'a Observation) -> Option<&'a Interface> {
-    observation.interfaces.iter().find(|interface| {
-        interface.name == name
-            || interface
-                .alternative_names
-                .iter()
-                .any(|other| other == name)
-    })
+/// The interface that has each name now, as its name or as an alternative name.
+type Holders<'a> = BTreeMap<&'a str, &'a Interface>;
+
+fn holders(observation: &Observation) -> Holders<'_> {
+    let names = observation.interfaces.iter().flat_map(|interface| {
+        let alternative = interface.alternative_names.iter();
+        let names = alternative.chain([&interface.name]).map(String::as_str);
+        names.map(move |name| (name, interface))
+    });
+    names.collect()
 }
 
 /// Splits off the renames whose name will not become free, until no more fall.
@@ -54,7 +62,7 @@ fn holder<'a>(name: &str, observation: &'a Observation) -> Option<&'a Interface>
 /// The rest is keyed by interface index.
 fn without_blocked<'a>(
     renames: Vec<Rename<'a>>,
-    observation: &Observation,
+    holders: &Holders<'_>,
 ) -> (BTreeMap<u32, Rename<'a>>, Vec<(usize, Problem)>) {
     let mut open: BTreeMap<u32, Rename<'a>> = renames
         .into_iter()
@@ -65,7 +73,7 @@ fn without_blocked<'a>(
         let blocked: Vec<(u32, String)> = open
             .values()
             .filter_map(|rename| {
-                obstacle(rename, &open, observation).map(|what| (rename.interface.index, what))
+                obstacle(rename, &open, holders).map(|what| (rename.interface.index, what))
             })
             .collect();
         if blocked.is_empty() {
@@ -83,9 +91,9 @@ fn without_blocked<'a>(
 fn obstacle(
     rename: &Rename<'_>,
     open: &BTreeMap<u32, Rename<'_>>,
-    observation: &Observation,
+    holders: &Holders<'_>,
 ) -> Option<String> {
-    let holder = holder(rename.to.as_str(), observation)?;
+    let holder = holders.get(rename.to.as_str())?;
     let from = &rename.interface.name;
     let to = rename.to;
     // Of its own it is taken away first.
@@ -109,19 +117,21 @@ fn obstacle(
 
 /// Takes out all renames that depend on one another with `seed`: each needs the name of at most
 /// one other, and each name is wanted by at most one, so they are a chain or a circle.
-fn take_component<'a>(seed: u32, open: &mut BTreeMap<u32, Rename<'a>>) -> Vec<Rename<'a>> {
+///
+/// `takers` has who is to have each name.
+fn take_component<'a>(
+    seed: u32,
+    open: &mut BTreeMap<u32, Rename<'a>>,
+    holders: &Holders<'_>,
+    takers: &BTreeMap<&str, u32>,
+) -> Vec<Rename<'a>> {
     let mut component: Vec<Rename<'a>> = open.remove(&seed).into_iter().collect();
     let mut from = 0;
     while let Some(rename) = component.get(from).cloned() {
-        let neighbours: BTreeSet<u32> = open
-            .values()
-            .filter(|other| {
-                other.interface.name == rename.to.as_str()
-                    || other.to.as_str() == rename.interface.name
-            })
-            .map(|other| other.interface.index)
-            .collect();
-        component.extend(neighbours.iter().filter_map(|index| open.remove(index)));
+        let holder = holders.get(rename.to.as_str()).map(|holder| holder.index);
+        let taker = takers.get(rename.interface.name.as_str()).copied();
+        let neighbours = [holder, taker].into_iter().flatten();
+        component.extend(neighbours.filter_map(|index| open.remove(&index)));
         from += 1;
     }
     component.sort_by_key(|rename| rename.interface.index);
@@ -131,7 +141,7 @@ fn take_component<'a>(seed: u32, open: &mut BTreeMap<u32, Rename<'a>>) -> Vec<Re
 fn component_steps(
     mut waiting: Vec<Rename<'_>>,
     wanted: &BTreeSet<&InterfaceName>,
-    observation: &Observation,
+    holders: &Holders<'_>,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut parked: Option<(Rename<'_>, String)> = None;
@@ -147,7 +157,7 @@ fn component_steps(
         } else {
             // A circle: every name is held by a member. One steps aside, once.
             let rename = waiting.remove(0);
-            let temporary = temporary_name(&rename, wanted, observation);
+            let temporary = temporary_name(&rename, wanted, holders);
             let why = format!("{} and its holder change places", rename.to);
             let action = Action::Rename {
                 to: temporary.clone(),
@@ -181,7 +191,7 @@ fn final_steps(rename: &Rename<'_>, from: &str) -> impl Iterator<Item = Step> {
         )
     });
     let action = Action::Rename { to: to.to_owned() };
-    let why = format!("its name is to be {to}");
+    let why = rename.reason.clone();
     freeing.into_iter().chain([step(rename, from, action, why)])
 }
 
@@ -201,12 +211,12 @@ fn step(rename: &Rename<'_>, from: &str, action: Action, reason: String) -> Step
 fn temporary_name(
     rename: &Rename<'_>,
     wanted: &BTreeSet<&InterfaceName>,
-    observation: &Observation,
+    holders: &Holders<'_>,
 ) -> String {
     let index = rename.interface.index;
     let mut name = format!("dra{index}");
     let mut salt = 0;
-    while holder(&name, observation).is_some() || wanted.iter().any(|to| to.as_str() == name) {
+    while holders.contains_key(name.as_str()) || wanted.iter().any(|to| to.as_str() == name) {
         salt += 1;
         name = format!("dra{salt}x{}", index % 10_000);
     }

@@ -10,7 +10,7 @@ pub(super) mod pins;
 
 use device_attributes::InterfaceName;
 
-use super::names::name_after;
+use super::names::{name_after, new_names};
 use super::{Step, Transaction, rename};
 use crate::apply::Undo;
 use crate::journal::{Entry, Ledger, Thing};
@@ -74,6 +74,7 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
         device,
         interface: by_then.interface(interface.index).unwrap_or(interface),
         to,
+        reason: "it had that name".to_owned(),
         source: None,
     });
     let (transactions, problems) = rename::order(wanted.collect(), &by_then);
@@ -88,9 +89,10 @@ pub fn reversal(ledger: &Ledger, observation: &Observation) -> Reversal {
         "it had that name".clone_into(&mut step.reason);
     }
     // Once it is no longer an interface's own.
-    for (step, name) in alternative_names {
+    let new_names = new_names(&reversal.renames);
+    for (step, interface) in alternative_names {
         let step = Step {
-            name: name_after(&reversal.renames, name),
+            name: name_after(&new_names, interface),
             reason: "it had that name".to_owned(),
             ..step
         };

@@ -14,6 +14,17 @@ use crate::routing::{Route, RoutingRule};
 /// The kernel has one route with such a key (`NLM_F_EXCL`).
 type Key = (Prefix, u32, u32);
 
+/// Rules by the table that they lead to.
+type ByTable<'a> = BTreeMap<u32, Vec<&'a RoutingRule>>;
+
+fn by_table<'a>(rules: impl Iterator<Item = &'a RoutingRule>) -> ByTable<'a> {
+    let mut by_table = ByTable::new();
+    for rule in rules {
+        by_table.entry(rule.table).or_default().push(rule);
+    }
+    by_table
+}
+
 /// Plans the routes and rules of every device. `all_found` says that every wanted device was found,
 /// so that what nobody wants is nobody's.
 pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_found: bool) {
@@ -29,6 +40,10 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
         }
     }
     let names: Vec<String> = drafts.iter().map(|draft| draft.name.to_owned()).collect();
+    let mut present: BTreeMap<Key, Vec<&Route>> = BTreeMap::new();
+    for route in &observation.routes {
+        present.entry(key(route)).or_default().push(route);
+    }
 
     remove_rules(drafts, &wanted_rules, observation, all_found);
     remove_routes(drafts, &rivals, observation, all_found);
@@ -41,14 +56,16 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
             let others = rivals.get(&key(&wish.is)).into_iter().flatten();
             let others = others.filter(|other| **other != place);
             let others = listing(others.filter_map(|other| names.get(*other)));
-            add_route(draft, wish, &others, &mut done);
+            let present = present.get(&key(&wish.is)).map_or(&[][..], Vec::as_slice);
+            add_route(draft, wish, &others, present, &mut done);
         }
     }
-    let mut done: Vec<&RoutingRule> = Vec::new();
+    let present = by_table(observation.rules.iter());
+    let mut done = BTreeMap::new();
     let mut in_order: Vec<_> = drafts.iter_mut().zip(&wanted_rules).collect();
     in_order.sort_by_key(|(draft, _)| draft.interface.index);
     for (draft, wishes) in in_order {
-        add_rules(draft, wishes, &mut done);
+        add_rules(draft, wishes, &present, &mut done);
     }
 }
 
@@ -60,6 +77,7 @@ fn add_route<'a>(
     draft: &mut Draft<'_>,
     wish: &'a Wish<Route>,
     others: &str,
+    present: &[&Route],
     done: &mut Vec<&'a Route>,
 ) {
     let route = &wish.is;
@@ -91,9 +109,8 @@ fn add_route<'a>(
         return;
     }
     done.push(route);
-    let observed = &draft.observation.routes;
-    let present: Vec<&Route> = observed
-        .iter()
+    let present = present.iter().copied();
+    let present: Vec<&Route> = present
         .filter(|other| route.is_in_place_of(other))
         .collect();
     if present.iter().any(|other| route.is_met_by(other)) {
@@ -135,10 +152,13 @@ fn through(route: &Route, draft: &Draft<'_>) -> String {
 fn add_rules<'a>(
     draft: &mut Draft<'_>,
     wishes: &'a [Wish<RoutingRule>],
-    done: &mut Vec<&'a RoutingRule>,
+    present: &ByTable<'_>,
+    done: &mut ByTable<'a>,
 ) {
     for wish in wishes {
         let rule = &wish.is;
+        let present = present.get(&rule.table).map_or(&[][..], Vec::as_slice);
+        let done = done.entry(rule.table).or_default();
         if done.contains(&rule) {
             continue;
         }
@@ -150,12 +170,7 @@ fn add_rules<'a>(
                 let message = format!("{} cannot have the {rule}: {why}", draft.name);
                 draft.problem(message);
             }
-        } else if !draft
-            .observation
-            .rules
-            .iter()
-            .any(|other| rule.is_met_by(other))
-        {
+        } else if !present.iter().any(|other| rule.is_met_by(other)) {
             done.push(rule);
             let action = Action::AddRule { rule: rule.clone() };
             draft.step(action, wish.key, wish.reason.as_str());
@@ -195,9 +210,10 @@ fn remove_rules(
     observation: &Observation,
     all_found: bool,
 ) {
+    let wanted = by_table(wanted.iter().flatten().map(|wish| &wish.is));
     for rule in observation.rules.iter().filter(|rule| rule.is_own()) {
-        let mut wishes = wanted.iter().flatten();
-        if wishes.any(|wish| wish.is == *rule) {
+        let wishes = wanted.get(&rule.table);
+        if wishes.is_some_and(|wishes| wishes.contains(&rule)) {
             continue;
         }
         let owner = |draft: &Draft<'_>| rule.table == source_table(draft.interface.index);

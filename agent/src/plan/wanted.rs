@@ -31,6 +31,8 @@ pub struct Wanted {
     pub set_mac: bool,
     /// It is found and reported, and left as it is.
     pub hands_off: bool,
+    /// The document has entries that cannot be used: what is no device's may be that of one of them.
+    pub is_beside_broken: bool,
     /// The agent as a whole can be ready without it.
     pub optional: bool,
     /// Who has it when a network manager is there for it.
@@ -76,6 +78,11 @@ impl Wanted {
         self.source_routing || !self.routes.is_empty() || !self.rules.is_empty()
     }
 
+    /// Whether sysctls are wanted of it.
+    pub fn has_sysctls(&self) -> bool {
+        !self.hands_off && (self.rp_filter.is_some() || self.accept_ra.is_some())
+    }
+
     /// Whether a network interface is wanted, not merely a device.
     pub fn is_network(&self) -> bool {
         self.mac_address.is_some()
@@ -101,6 +108,10 @@ pub fn wanted(reading: &Reading, policy: &Policy) -> Vec<Wanted> {
         .devices
         .iter()
         .map(|device| wanted_of(device, policy, coexistence, &map))
+        .map(|wanted| Wanted {
+            is_beside_broken: !reading.rejected.is_empty(),
+            ..wanted
+        })
         .collect()
 }
 
@@ -143,6 +154,7 @@ fn wanted_of(
         host_to_guest: map.clone(),
         pin: rule.pin.unwrap_or_default(),
         identity,
+        ..Wanted::default()
     }
 }
 

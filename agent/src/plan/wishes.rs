@@ -100,6 +100,8 @@ fn kernel_route(route: &policy::Route, draft: &Draft<'_>) -> Route {
             let said = route.on_link;
             said.unwrap_or_else(|| !is_reached(gateway, draft))
         }),
+        from: None,
+        tos: 0,
         source: route.source,
         protocol: PROTOCOL,
     }
@@ -148,6 +150,8 @@ fn connected_routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
             interface: Some(draft.interface.index),
             gateway: None,
             on_link: false,
+            from: None,
+            tos: 0,
             source: None,
             protocol: PROTOCOL,
         })

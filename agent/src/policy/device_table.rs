@@ -201,6 +201,15 @@ impl DeviceTable {
     /// Reads every `[[device]]` table of a file.
     pub(super) fn read_all(file: &mut Table<'_>) -> Vec<Self> {
         let read = list(table(|table| Some(Self::read(table))));
+        let read = |reader: &mut Reader, value: &Value<'_>| {
+            if value.get_ref().as_table().is_some() {
+                let message =
+                    "`[device]` is one table, of which there may be many: write `[[device]]`";
+                reader.mistake(value.span(), message);
+                return None;
+            }
+            read(reader, value)
+        };
         file.key("device", read).unwrap_or_default()
     }
 

@@ -48,9 +48,9 @@ pub enum PolicyError {
         /// The most that is read.
         most: usize,
     },
-    /// It is not UTF-8.
-    #[error("{0}: the file is not UTF-8 text")]
-    NotText(String),
+    /// It is not UTF-8, from the line on.
+    #[error("{0}:{1}: the file is not UTF-8 text")]
+    NotText(String, usize),
     /// It has mistakes in it.
     #[error(transparent)]
     Invalid(#[from] Mistakes),

@@ -84,7 +84,11 @@ impl Policy {
     pub fn read_file(path: &Path) -> Result<Self, PolicyError> {
         let bytes = file::read_path(path)?;
         let file = path.display().to_string();
-        let text = std::str::from_utf8(&bytes).map_err(|_| PolicyError::NotText(file.clone()))?;
+        let text = std::str::from_utf8(&bytes).map_err(|error| {
+            let text = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let line = text.split(|byte| *byte == b'\n').count();
+            PolicyError::NotText(file.clone(), line)
+        })?;
         Self::parse(&file, text)
     }
 

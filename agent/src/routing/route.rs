@@ -32,6 +32,13 @@ pub struct Route {
     /// Whether the gateway is on the link though no address says so (`RTNH_F_ONLINK`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_link: bool,
+    /// Where the packets must come from (`RTA_SRC`, of IPv6 alone); absent for anywhere. No policy names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Prefix>,
+    /// The type of service that the packets must have (`rtm_tos`, of IPv4 alone); absent for any. No policy
+    /// names it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tos: u8,
     /// The source address that is preferred (`RTA_PREFSRC`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
@@ -73,10 +80,18 @@ impl From<policy::RouteKind> for RouteKind {
 impl Route {
     /// Whether both cannot be in the kernel at once without one standing before the other:
     /// `NLM_F_EXCL` refuses the second (`fib_table_insert` in `net/ipv4/fib_trie.c`,
-    /// `fib6_add_rt2node` in `net/ipv6/ip6_fib.c`).
+    /// `fib6_add_rt2node` in `net/ipv6/ip6_fib.c`). One for some packets only is in no place of one for all.
     pub fn is_in_place_of(&self, other: &Self) -> bool {
-        (self.destination, self.table, self.effective_metric())
-            == (other.destination, other.table, other.effective_metric())
+        let key = |it: &Self| {
+            (
+                it.destination,
+                it.table,
+                it.effective_metric(),
+                it.from,
+                it.tos,
+            )
+        };
+        key(self) == key(other)
     }
 
     /// Whether both lead to the same place, whoever made them. A preferred source or an on-link
@@ -140,6 +155,12 @@ impl fmt::Display for Route {
         }
         if let Some(source) = self.source {
             write!(f, " from {source}")?;
+        }
+        if let Some(range) = self.from {
+            write!(f, ", for packets from {range}")?;
+        }
+        if self.tos != 0 {
+            write!(f, ", for packets of TOS {:#04x}", self.tos)?;
         }
         if !is_main(&self.table) {
             write!(f, ", table {}", table_name(self.table))?;

@@ -37,11 +37,8 @@ pub struct RoutingRule {
 impl RoutingRule {
     /// Whether both do the same at the same place, whoever made them.
     pub fn is_met_by(&self, other: &Self) -> bool {
-        let same = Self {
-            protocol: self.protocol,
-            ..other.clone()
-        };
-        *self == same
+        let does = |it: &Self| (it.priority, it.family, it.from, it.to, it.fwmark, it.table);
+        does(self) == does(other) && self.iif == other.iif
     }
 
     /// Whether the agent made it.

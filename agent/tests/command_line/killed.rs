@@ -95,3 +95,19 @@ fn a_later_apply_that_is_killed_anywhere_is_taken_back_to_the_state_before_the_f
     };
     killed_at_every(&["sendto", "write"], "apply", prepare, |_| {});
 }
+
+/// In a second pass: a device is gone from the document, whose interface gets its former name back, since another is to
+/// have the one that it was given; and so an alternative name passes.
+#[test]
+fn names_that_pass_on_are_taken_back_wherever_the_agent_was_killed() {
+    let prepare = |guest: &Guest| {
+        all_wanted_of_three(guest);
+        applied(guest);
+        guest.document(&json!([
+            device(1, "net3", &["192.0.2.8/24"]),
+            device(3, "eth1", &["192.0.2.7/24"])
+        ]));
+        guest.policy("[[device]]\nclaim = \"nic-1\"\nalternative-names = [\"storage\"]\n");
+    };
+    killed_at_every(&["sendto"], "apply", prepare, |_| {});
+}

@@ -8,6 +8,7 @@
 )]
 
 mod adversity;
+mod beside_others;
 mod commands;
 mod exec;
 mod guest;

@@ -147,3 +147,70 @@ fn a_device_that_the_document_has_no_more_gives_back_what_it_was_given() {
         assert_eq!(state(&guest), before);
     });
 }
+
+/// A virtual function is replaced by another, which is to have the same name: one pass is enough, and what the old
+/// one had is put back to it, under the name that it has then.
+#[test]
+fn a_name_passes_from_a_device_that_is_gone_to_the_next() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        veth("eth0", 1);
+        veth("eth1", 2);
+        let before = state(&guest);
+        guest.policy(POLICY);
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        applied(&guest);
+        guest.document(&json!([device(2, "net1", &["192.0.2.5/24"])]));
+        applied(&guest);
+        let shown = ip("address show dev net1");
+        let new = ["02:00:00:00:02:01", "192.0.2.5/24", "storage"];
+        assert!(new.iter().all(|word| shown.contains(word)), "{shown}");
+        let shown = ip("address show dev eth0");
+        assert!(!shown.contains("192.0.2.5/24"), "{shown}");
+        let accept_ra = |name: &str| {
+            let path = format!("/proc/sys/net/ipv6/conf/{name}/accept_ra");
+            std::fs::read_to_string(path).unwrap().trim().to_owned()
+        };
+        assert_eq!(
+            (accept_ra("eth0"), accept_ra("net1")),
+            ("1".into(), "0".into())
+        );
+        assert_eq!(guest.agent("plan").stdout, "nothing to change\n");
+        reverted(&guest);
+        assert_eq!(state(&guest), before);
+    });
+}
+
+/// It is of a device that was configured, or of another: that cannot be told.
+#[test]
+fn an_entry_that_breaks_takes_nothing_back() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        veth("eth0", 1);
+        let link = guest.path("run/systemd/network/00-dra-guest-020000000101.link");
+        let devices = |good: &[u8]| {
+            let mut broken = device(1, "net1", &["192.0.2.5/24"]);
+            broken["network"]["ipAddresses"] = json!(["192.0.2.0/24"]);
+            let others = good.iter().map(|number| device(*number, "net2", &[]));
+            let devices: Vec<_> = others.chain([broken]).collect();
+            guest.document(&json!(devices));
+        };
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        applied(&guest);
+        // By itself, and beside another that is as it is to be.
+        veth("eth1", 2);
+        for good in [&[][..], &[2]] {
+            devices(good);
+            let said = guest.agent("apply");
+            assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
+            assert!(said.stdout.contains("InvalidAttributes"), "{}", said.stdout);
+            assert!(ip("address show dev net1").contains("192.0.2.5/24"));
+            let told = std::fs::read_to_string(&link).unwrap();
+            assert!(told.contains("Name=net1\n"), "{told}");
+        }
+        guest.document(&json!([device(2, "net2", &[])]));
+        applied(&guest);
+        assert!(!ip("address show dev net1").contains("192.0.2.5/24"));
+        assert!(!link.exists());
+    });
+}

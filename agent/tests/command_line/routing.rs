@@ -4,8 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::guest::{Guest, device};
+use crate::guest::{Guest, device, wait_for};
 use crate::namespace::{in_namespace, ip, veth};
+use crate::service::{Service, is_ready};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
 // cloud-init LP#1792415, cloud-init#4996, talos@14abe5140, systemd#20217 (case 60).
@@ -211,20 +212,43 @@ fn without_ipv6_the_rest_stands_and_stays() {
     });
 }
 
+/// As a network manager does when it starts: it takes away what it did not make, a family at a time.
 // GoogleCloudPlatform/guest-agent#613, talos@63bd62c9c (case 73).
 #[test]
-fn a_route_that_is_lost_comes_again() {
+fn routes_and_rules_that_others_flush_come_again() {
     in_namespace(|| {
         linked("eth0");
-        let policy = "routes = [{to = \"default\", via = \"192.0.2.1\"}]";
-        let guest = guest(&["192.0.2.5/24"], policy);
-        apply(&guest);
-        // Down and up loses every route (net/ipv4/fib_frontend.c).
-        ip("link set net1 down");
-        ip("link set net1 up");
-        lacks("route show", "default");
-        apply(&guest);
-        shows("route show", &["default via 192.0.2.1 dev net1 proto 218"]);
+        let guest = guest(
+            &["192.0.2.5/24", "2001:db8::5/64"],
+            "source-routing = true
+             routes = [{to = \"203.0.113.0/24\", via = \"192.0.2.1\"},
+                       {to = \"2001:db8:9::/48\", via = \"2001:db8::1\"}]",
+        );
+        let service = Service::start(&guest);
+        wait_for("the device to be ready", || is_ready(&guest));
+        let lists = [
+            ("-4 route", "proto 218"),
+            ("-6 route", "proto 218"),
+            ("-4 route show table 10739003", "proto 218"),
+            ("-6 route show table 10739003", "proto 218"),
+            ("-4 rule", "10739:"),
+            ("-6 rule", "10739:"),
+        ];
+        let counts = || lists.map(|(list, own)| ip(list).matches(own).count());
+        let before = counts();
+        assert!(!before.contains(&0), "{before:?}");
+        for flushing in [
+            "-6 route flush proto 218",
+            "-6 route flush table 10739003",
+            "-4 rule del priority 10739",
+            "-6 rule del priority 10739",
+            // Down and up loses every route (net/ipv4/fib_frontend.c).
+            "link set net1 down",
+        ] {
+            ip(flushing);
+            wait_for(flushing, || counts() == before && is_ready(&guest));
+        }
+        assert_eq!(service.end(), 0);
     });
 }
 

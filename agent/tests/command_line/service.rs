@@ -108,6 +108,47 @@ fn the_service_waits_for_the_file_and_follows_its_changes() {
     });
 }
 
+/// A config drive knows a device by its MAC and nothing of its addresses: to follow it while the share is away would
+/// take them from the interface.
+#[test]
+fn a_source_that_vanishes_does_not_make_way_for_one_further_down() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let drive = guest.path("run/dra-guest-config-drive");
+        fs::create_dir_all(&drive).unwrap();
+        let tagged = json!({"devices": [
+            {"type": "nic", "bus": "pci", "address": "0000:01:00.0", "mac": mac(1), "tags": ["a"]}
+        ]});
+        fs::write(drive.join("meta_data.json"), tagged.to_string()).unwrap();
+        let service = Service::start(&guest);
+        let is_from = |file: &str| {
+            let status = guest.status();
+            let source = status.and_then(|status| status["source"].as_str().map(str::to_owned));
+            source.is_some_and(|source| source.ends_with(file))
+        };
+        // One further up that comes late is followed.
+        wait_for("the config drive", || is_from("meta_data.json"));
+        guest.document(&json!([device(1, "net1", &["192.0.2.5/24"])]));
+        wait_for("the document", || {
+            is_from("attributes.json") && is_ready(&guest)
+        });
+        assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+
+        let document = guest.path("run/kubevirt/device-attributes.json");
+        fs::rename(&document, guest.path("away")).unwrap();
+        // Longer than between two looks.
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(is_from("attributes.json"), "{:?}", guest.status());
+        assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+        // It is followed again when it is back.
+        guest.document(&json!([device(1, "net2", &["192.0.2.6/24"])]));
+        let status = guest.path("run/dra-guest/status.json");
+        wait_for("the new name", || names_interface(&status, "net2"));
+        assert_eq!(service.end(), 0);
+    });
+}
+
 // kata-containers#9758, kata-containers#9895 (case 45).
 #[test]
 fn the_service_configures_a_device_that_comes_late() {

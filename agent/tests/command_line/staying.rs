@@ -55,6 +55,31 @@ fn what_others_change_is_put_right_and_what_they_add_stays() {
     });
 }
 
+/// As systemd-sysctl does when it is started again. The kernel announces nothing of it.
+// netavark@9a73a52c, netavark@060f55dc (case 76).
+#[test]
+fn a_sysctl_that_others_set_is_put_right() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        guest.policy("[[device]]\nrp-filter = \"loose\"\naccept-ra = \"never\"\n");
+        guest.document(&json!([device(1, "net1", &[])]));
+        let service = Service::start(&guest);
+        wait_for("the device to be ready", || is_ready(&guest));
+        for (sysctl, others, own) in [
+            ("ipv4/conf/net1/rp_filter", "1", "2"),
+            ("ipv6/conf/net1/accept_ra", "2", "0"),
+        ] {
+            let path = format!("/proc/sys/net/{sysctl}");
+            let value = || std::fs::read_to_string(&path).unwrap();
+            assert_eq!(value().trim(), own);
+            std::fs::write(&path, others).unwrap();
+            wait_for(sysctl, || value().trim() == own);
+        }
+        assert_eq!(service.end(), 0);
+    });
+}
+
 #[test]
 fn an_interface_that_vanishes_and_comes_again_is_followed() {
     in_namespace(|| {

@@ -103,6 +103,46 @@ fn names_go_round_in_cycles_through_a_temporary_one() {
     });
 }
 
+/// One of a circle is unplugged between the look and the first step: the other has its name again, and the next
+/// device is configured.
+#[test]
+fn an_interface_that_vanished_since_the_look_costs_others_nothing() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        veth("eth1", 2);
+        veth("eth2", 3);
+        let gone = interface("eth1").index;
+        ip("link delete eth1");
+        let index = |name: &str| interface(name).index;
+        let of = |interface, step: Step| Step { interface, ..step };
+        let circle = vec![
+            of(index("eth0"), rename(0, "eth0", "dra-guest0")),
+            of(gone, rename(1, "eth1", "eth0")),
+            of(index("eth0"), rename(0, "dra-guest0", "eth1")),
+        ];
+        let next = vec![
+            of(index("eth2"), rename(2, "eth2", "net2")),
+            of(index("eth2"), add(2, "net2", "192.0.2.5/24")),
+        ];
+        let transactions = [circle, next].map(|steps| Transaction { steps });
+        let result = block_on(async {
+            let journal = &mut Journal::nowhere();
+            let netlink = Netlink::open().unwrap();
+            apply(&netlink, &Roots::default(), journal, &transactions).await
+        });
+        assert_eq!((result.done, result.undone, result.skipped), (2, 1, 1));
+        let failure = &result.failures[0];
+        assert_eq!(failure.undo_errors, []);
+        let words = "cannot rename eth1 to eth0: ENODEV: No such device";
+        assert_eq!(failure.error.to_string(), words);
+        assert_eq!(
+            interface("eth0").mac_address.unwrap().to_string(),
+            "02:00:00:00:01:01"
+        );
+        assert_eq!(addresses(&interface("net2")), ["192.0.2.5/24"]);
+    });
+}
+
 // netavark@980d68ab, netavark@e6d09ff9 (case 37).
 #[test]
 fn a_transaction_whose_last_step_fails_leaves_nothing_behind() {

@@ -51,6 +51,14 @@ fn addresses_come_and_go() {
         let mut found = addresses(&interface("eth0"));
         found.sort();
         assert_eq!(found, list);
+        ip("address add 192.0.2.6/24 dev eth0-peer");
+        let of = |index| {
+            let netlink = Netlink::open().unwrap();
+            block_on(netlink.addresses_of(index))
+        };
+        assert_eq!(of(eth0).unwrap().len(), list.len());
+        assert_eq!(of(interface("eth0-peer").index).unwrap().len(), 1);
+        assert_eq!(of(999).unwrap_err().errno(), Some(Errno::ENODEV));
         assert!(ip("address show dev eth0").contains("192.0.2.5/24 brd 192.0.2.255"));
         block_on(async {
             let netlink = Netlink::open().unwrap();

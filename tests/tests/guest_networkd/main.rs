@@ -2,13 +2,14 @@
 //! the attributes name, and where NICs come and go.
 #![allow(clippy::indexing_slicing, missing_docs)]
 
+mod owners;
 mod stacked;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::guest::{FOREIGN_MAC, Machine, Managed, ManagedOptions, Manager};
+use dra_guest_tests::guest::{FOREIGN_MAC, LEFT_MAC, Machine, Managed, ManagedOptions, Manager};
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
 use dra_guest_tests::way::NIC_MAC;
@@ -36,6 +37,11 @@ mtu = 1480
 request = "late"
 required = false
 mtu = 1450
+
+[[device]]
+request = "left"
+coexist = "leave"
+required = false
 "#;
 
 static BOOTED: Shared<Managed> = Shared::new(|| {
@@ -55,6 +61,7 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
             nic("igb", "net1", NIC_MAC, "192.0.2.5/24"),
             nic("e1000e", "net2", E1000E_MAC, "192.0.2.6/24"),
             nic("virtio", "net3", VIRTIO_MAC, "2001:db8::7/64"),
+            nic("left", "net4", LEFT_MAC, "192.0.2.10/24"),
             {
                 "device": "hot", "request": "late",
                 "network": {"interfaceName": "hot1", "macAddress": HOT_MAC, "ipAddresses": ["192.0.2.8/24"]}
@@ -69,7 +76,9 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
              -netdev hubport,id=n3,hubid=4 \
              -device virtio-net-pci,bus=pcie.0,netdev=n3,mac={VIRTIO_MAC} \
              -device pcie-root-port,id=hot-port,bus=pcie.0,chassis=9,slot=9 \
-             -netdev hubport,id=n4,hubid=5"
+             -netdev hubport,id=n4,hubid=5 \
+             -netdev hubport,id=n5,hubid=6 \
+             -device virtio-net-pci,bus=pcie.0,netdev=n5,mac={LEFT_MAC}"
         ),
         additions: &[
             // Would keep the boot waiting for DHCP that nobody answers, two minutes.
@@ -82,6 +91,10 @@ static BOOTED: Shared<Managed> = Shared::new(|| {
                 format!(
                     "[Match]\nMACAddress={FOREIGN_MAC}\n\n[Network]\nAddress=198.51.100.9/24\n"
                 ),
+            ),
+            (
+                "etc/systemd/network/02-left.network",
+                format!("[Match]\nMACAddress={LEFT_MAC}\n\n[Network]\nAddress=198.51.100.10/24\n"),
             ),
             (
                 "etc/systemd/network/10-other.link",
@@ -146,7 +159,11 @@ fn main() -> ExitCode {
             ("networkd_leaves_the_routing", routing_stays),
             ("a_vlan_is_not_taken_for_its_nic", stacked::vlan),
             ("a_bonds_ports_are_known_by_their_own_macs", stacked::bond),
+            // amazon-vpc-cni-k8s#3524 (case 75).
+            ("a_nic_that_the_policy_leaves_is_left", owners::left),
             ("no_manager_had_to_be_fought", nothing_damped),
+            // amazon-ec2-net-utils#146 (case 71).
+            ("an_earlier_file_is_told", owners::earlier_file),
         ],
     )
 }

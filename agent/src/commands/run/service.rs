@@ -116,8 +116,9 @@ impl Service<'_> {
         let all_ready = |status: &Status| status.devices.iter().all(|device| device.report.ready);
         let is_ready = self.passed.as_ref().is_some_and(all_ready);
         let is_found = |status: &Status| status.devices.iter().any(DeviceStatus::is_found);
-        // Nobody announces that interrupts and queues were moved, nor that a device is of another node.
-        let is_watching = self.memory.is_pinning
+        // Nobody announces that interrupts and queues were moved, that a sysctl was set, nor that a device is of
+        // another node.
+        let is_watching = self.memory.is_silent
             || self.lookout.has_distance() && self.passed.as_ref().is_some_and(is_found);
         let is_open = !is_ready || !self.settled || self.hindrance.is_some() || is_watching;
         self.loaded.is_some() && (is_open || self.is_policy_new)
@@ -218,6 +219,16 @@ impl Service<'_> {
             return Look::Problem(self.silence());
         };
         match answer {
+            // A source that comes after the one that has gone says other things of other devices: to follow it
+            // would take back what was applied.
+            Ok(loaded)
+                if self
+                    .loaded
+                    .as_ref()
+                    .is_some_and(|last| last.rank < loaded.rank) =>
+            {
+                Look::Nothing
+            }
             Ok(loaded) => {
                 let known = self
                     .loaded

@@ -184,7 +184,6 @@ fn mistakes_are_named_with_their_place() {
     assert!(
         mistakes("[[devices]]\n").contains("1:3: unknown key `devices`: did you mean `device`?")
     );
-    assert!(mistakes("[device]\n").contains("expected a list, found table"));
     assert!(mistakes("[[device]\n").starts_with("agent.toml:1:"));
     assert!(mistakes("\u{7}").starts_with("agent.toml:1:"));
 }
@@ -202,6 +201,24 @@ fn all_mistakes_are_told_in_their_order() {
             "agent.toml:6:7"
         ]
     );
+}
+
+#[test]
+fn one_table_is_no_list_of_them() {
+    let told = mistakes("[device]\nmtu = 1400\n");
+    let words =
+        "agent.toml:1:1: `[device]` is one table, of which there may be many: write `[[device]]`";
+    assert_eq!(told, words);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_by_their_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("agent.toml");
+    std::fs::write(&path, b"[[device]]\nclaim = \"\xc3\x28\"\n").unwrap();
+    let told = Policy::read_file(&path).unwrap_err().to_string();
+    let words = format!("{}:2: the file is not UTF-8 text", path.display());
+    assert_eq!(told, words);
 }
 
 #[test]
