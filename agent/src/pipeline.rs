@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::apply::{self, Failure};
 use crate::concern::Concern;
 use crate::exit::Ended;
+use crate::extent::{self, Extent};
 use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
@@ -75,12 +76,15 @@ pub struct Passed {
     pub settled: bool,
     /// What changes are the reason for another pass.
     pub concern: Concern,
+    /// Whether steps were left to another pass, which is to follow at once.
+    pub goes_on: bool,
 }
 
 /// Brings the devices into the wanted state and says what became of each.
 ///
 /// Every step is told, unless the plan of the pass before was the same: what fails every half minute is
-/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long.
+/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long. `extent` says how
+/// far it goes.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -91,6 +95,7 @@ pub async fn pass(
     reading: &Reading,
     memory: &mut Memory,
     patience: Duration,
+    extent: Extent,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
     let (mut journal, mut trouble) = match Journal::open(roots) {
@@ -120,6 +125,7 @@ pub async fn pass(
     let standing = Standing::look(roots, &wanted, &observation, &plan);
     let mut failures = memory.held_back(&wanted, &plan, &standing);
     drop_failed(&mut plan, &failures);
+    let mut deferred = extent::defer(&mut plan, &wanted, extent);
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
         tell_steps(&plan, plan != memory.plan);
@@ -143,6 +149,7 @@ pub async fn pass(
             }
             let mut next = plan::plan(&wanted, &observation);
             drop_failed(&mut next, &failures);
+            deferred.extend(extent::defer(&mut next, &wanted, extent));
             if next.transactions.is_empty() {
                 break;
             }
@@ -166,6 +173,12 @@ pub async fn pass(
         observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
+    deferred.retain(|place| !failures.contains_key(place));
+    for place in &deferred {
+        if let Some(device) = devices.get_mut(*place) {
+            extent::mark(device);
+        }
+    }
     let mut required = devices.iter().zip(&wanted);
     let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
@@ -190,6 +203,7 @@ pub async fn pass(
         ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         concern,
+        goes_on: !deferred.is_empty(),
     })
 }
 
