@@ -39,13 +39,15 @@ pub(crate) fn defer(plan: &mut Plan, wanted: &[Wanted], extent: Extent) -> BTree
     deferred
 }
 
-/// What a device's report says until the later pass.
-pub(crate) fn mark(device: &mut DeviceStatus) {
-    let report = &mut device.report;
-    if !report.ready {
-        report.reason = Reason::Pending;
-        "it is not required, so that the boot goes on while it is set up"
-            .clone_into(&mut report.message);
+/// What the reports of deferred devices say until the later pass.
+pub(crate) fn mark(devices: &mut [DeviceStatus], deferred: &BTreeSet<usize>) {
+    for (place, device) in devices.iter_mut().enumerate() {
+        let report = &mut device.report;
+        if deferred.contains(&place) && !report.ready {
+            report.reason = Reason::Pending;
+            "it is not required, so that the boot goes on while it is set up"
+                .clone_into(&mut report.message);
+        }
     }
 }
 

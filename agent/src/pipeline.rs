@@ -174,11 +174,7 @@ pub async fn pass(
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
     deferred.retain(|place| !failures.contains_key(place));
-    for place in &deferred {
-        if let Some(device) = devices.get_mut(*place) {
-            extent::mark(device);
-        }
-    }
+    extent::mark(&mut devices, &deferred);
     let mut required = devices.iter().zip(&wanted);
     let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
@@ -187,10 +183,7 @@ pub async fn pass(
         }
         device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
-        if let Some((now, pinning)) = device.pinning.as_mut().zip(observation.pinning.as_ref()) {
-            now.contested = memory.contested(wanted, pinning);
-            add_words(&mut device.report.message, &now.words());
-        }
+        tell_pins(device, memory, wanted, &observation);
     }
     memory.retain(&wanted);
     memory.is_pinning = observation.pinning.is_some();
@@ -211,6 +204,14 @@ impl Draft {
     /// The interfaces that have steps.
     fn changing(&self) -> Vec<u32> {
         self.plan.steps().map(|step| step.interface).collect()
+    }
+}
+
+/// What serves the device, and who contests it.
+fn tell_pins(device: &mut DeviceStatus, memory: &Memory, wanted: &Wanted, now: &Observation) {
+    if let Some((told, pinning)) = device.pinning.as_mut().zip(now.pinning.as_ref()) {
+        told.contested = memory.contested(wanted, pinning);
+        add_words(&mut device.report.message, &told.words());
     }
 }
 
