@@ -2,6 +2,7 @@
 //! the VM mount; and the package that is installed, upgraded and removed while it runs.
 #![allow(missing_docs)]
 
+mod drives;
 mod package;
 
 use std::fs;
@@ -24,9 +25,10 @@ use tempfile::TempDir;
 pub(crate) struct Told {
     pub(crate) guest: Guest,
     state: String,
+    /// Of the node.
+    pub(crate) files: TempDir,
     _share: Process,
     _image: BakedImage,
-    _files: TempDir,
 }
 
 static TOLD: Shared<Told> = Shared::new(|| {
@@ -51,6 +53,7 @@ static TOLD: Shared<Told> = Shared::new(|| {
     let hardware = format!(
         "-drive if=none,id=config-drive,format=raw,readonly=on,file={} \
          -device virtio-blk-pci,drive=config-drive,bus=pcie.0 \
+         -device pcie-root-port,id=drive-port,bus=pcie.0,chassis=9,slot=9 \
          -chardev socket,id=other,path={} -device vhost-user-fs-pci,chardev=other,tag=other,bus=pcie.0",
         drive.display(),
         socket.display()
@@ -64,7 +67,7 @@ static TOLD: Shared<Told> = Shared::new(|| {
         state,
         _share: share,
         _image: image,
-        _files: files,
+        files,
     })
 });
 
@@ -120,6 +123,14 @@ fn main() -> ExitCode {
             ),
             ("a_device_of_a_config_drive_stays_its_managers", stays),
             (
+                "of_two_config_drives_one_is_read_and_always_the_same",
+                drives::two,
+            ),
+            (
+                "a_drive_of_vfat_with_a_label_in_capitals_is_read",
+                drives::capitals,
+            ),
+            (
                 "the_vm_mount_comes_before_the_config_drive",
                 vm_mount_comes_first,
             ),
@@ -149,7 +160,7 @@ fn boots(told: &mut Told) -> Result<()> {
     Ok(())
 }
 
-fn status(told: &mut Told) -> Result<Value> {
+pub(crate) fn status(told: &mut Told) -> Result<Value> {
     let text = told.guest.stdout_of("dra-guest-agent status --json")?;
     serde_json::from_str(&text).context(text)
 }

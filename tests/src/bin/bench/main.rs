@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, ExecBench, HookBench, ManyNics, ManyNicsFigures, RelayBench,
     measure_container_start, measure_hook_load, measure_in_guest, measure_near, measure_nri,
+    measure_sandbox,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds};
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Some(part) if part == "exec" => bench_exec(),
         Some(part) if part == "near" => bench_near(),
         Some(part) if part == "nri" => bench_nri(),
+        Some(part) if part == "sandbox" => bench_sandbox(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -138,6 +140,11 @@ fn bench_exec() -> Result<bool> {
 
 fn bench_near() -> Result<bool> {
     println!("{}", measure_near()?);
+    Ok(true)
+}
+
+fn bench_sandbox() -> Result<bool> {
+    println!("{}", measure_sandbox()?);
     Ok(true)
 }
 
