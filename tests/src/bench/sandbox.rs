@@ -1,9 +1,9 @@
-//! What each line of the unit's sandbox costs a start of the service, in a guest: as systemd makes it, before the
-//! program's first instruction.
+//! What the sandbox of the agent's unit costs a start of the service, in a guest: systemd makes it before the program's
+//! first instruction.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,16 +11,11 @@ use serde_json::json;
 
 use crate::guest::{BaseImage, Guest, GuestOptions};
 use crate::programs::{static_program, workspace};
-use crate::table::{Table, milliseconds};
+use crate::table::{Table, milliseconds, ratio};
 use crate::way::{NIC_MAC, Walk};
 
-/// How often each variant is started, in turn. The guest's clock counts instructions, so that they differ little,
-/// whatever else the machine does.
-const ROUNDS: usize = 3;
-/// How many starts one command in the guest makes: it ends after a minute of the guest's.
-const CHUNK: usize = 8;
-/// Two nanoseconds an instruction, and no time without any.
-const CLOCK: &str = "-icount shift=1,sleep=off";
+/// How often each variant is started, in turn.
+const ROUNDS: usize = 15;
 
 /// What is no sandbox: the rest of the unit is.
 const PLAIN: [&str; 10] = [
@@ -37,7 +32,7 @@ const PLAIN: [&str; 10] = [
     "RuntimeDirectoryPreserve",
 ];
 /// What systemd answers with a mount namespace, or with mounts in it (`systemd.exec(5)`).
-const MOUNTS: [&str; 9] = [
+const MOUNTS: [&str; 8] = [
     "ProtectSystem",
     "ReadWritePaths",
     "ReadOnlyPaths",
@@ -45,81 +40,83 @@ const MOUNTS: [&str; 9] = [
     "ProtectHome",
     "PrivateDevices",
     "PrivateMounts",
-    "ProtectControlGroups",
     "ProtectProc",
 ];
-/// What it answers with a small seccomp filter for each architecture (`src/core/exec-invoke.c`).
-const SMALL_FILTERS: [&str; 8] = [
-    "RestrictRealtime",
-    "RestrictSUIDSGID",
-    "LockPersonality",
-    "MemoryDenyWriteExecute",
-    "ProtectClock",
-    "ProtectHostname",
-    "ProtectKernelLogs",
-    "ProtectKernelModules",
-];
-/// The other filters.
-const FILTERS: [&str; 4] = [
+/// What it answers with filters of system calls, one for each architecture.
+const FILTERS: [&str; 8] = [
     "SystemCallFilter",
+    "SystemCallErrorNumber",
     "SystemCallArchitectures",
     "RestrictAddressFamilies",
     "RestrictNamespaces",
+    "RestrictSUIDSGID",
+    "LockPersonality",
+    "MemoryDenyWriteExecute",
 ];
 
-/// The lines of the unit's section `[Service]`, each with its key.
-fn lines(unit: &str) -> Vec<(&str, &str)> {
+/// A unit of these lines of another's section `[Service]`.
+fn unit_of(unit: &str, is_kept: impl Fn(&str) -> bool) -> String {
     let section = unit.split("\n[Service]\n").nth(1).unwrap_or_default();
     let section = section.split("\n[").next().unwrap_or_default();
-    let lines = section.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .filter_map(|line| Some((line.split_once('=')?.0, line)))
-        .collect()
-}
-
-/// Units that differ in their sandbox: what is left out of it or left in it, and the unit's text.
-fn variants(unit: &str) -> Vec<(String, String)> {
-    let lines = lines(unit);
-    let with = |is_kept: &dyn Fn(&str) -> bool| {
-        let mut text = "[Unit]\nDefaultDependencies=no\n[Service]\n".to_owned();
-        for (key, line) in &lines {
-            if PLAIN.contains(key) || is_kept(key) {
-                // Writing to a String cannot fail.
-                let _ = writeln!(text, "{line}");
-            }
+    let mut text = "[Unit]\nDefaultDependencies=no\n[Service]\n".to_owned();
+    for line in section.lines().filter(|line| !line.starts_with('#')) {
+        let key = line.split('=').next().unwrap_or_default();
+        if PLAIN.contains(&key) || is_kept(key) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{line}");
         }
-        text
-    };
-    let mut keys: Vec<&str> = lines.iter().map(|(key, _)| *key).collect();
-    keys.dedup();
-    keys.retain(|key| !PLAIN.contains(key));
-    let mut variants = vec![
-        ("all".to_owned(), with(&|_| true)),
-        ("none".to_owned(), with(&|_| false)),
-        (
-            "all but mounts".to_owned(),
-            with(&|key| !MOUNTS.contains(&key)),
-        ),
-        (
-            "all but small filters".to_owned(),
-            with(&|key| !SMALL_FILTERS.contains(&key)),
-        ),
-        (
-            "all but filters".to_owned(),
-            with(&|key| !FILTERS.contains(&key) && !SMALL_FILTERS.contains(&key)),
-        ),
-    ];
-    for key in keys {
-        variants.push((format!("all but {key}"), with(&|other| other != key)));
     }
-    variants
+    text
 }
 
-/// Boots the guest, starts each variant in turn, and gives the medians as a table.
+/// Boots a guest, starts the unit as it is, with parts of its sandbox, and as other files have it, in turn, and gives the
+/// medians.
 ///
 /// # Errors
-/// When the guest does not come up, or a variant does not start.
-pub fn measure_sandbox() -> Result<Table> {
+/// When the guest does not come up, or a unit does not start.
+pub fn measure_sandbox(others: &[PathBuf]) -> Result<Table> {
+    let unit = fs::read_to_string(workspace().join("systemd/dra-guest-agent.service"))?;
+    let mut variants = vec![
+        ("the unit".to_owned(), unit_of(&unit, |_| true)),
+        (
+            "without its mounts".to_owned(),
+            unit_of(&unit, |key| !MOUNTS.contains(&key)),
+        ),
+        (
+            "without its filters".to_owned(),
+            unit_of(&unit, |key| !FILTERS.contains(&key)),
+        ),
+        (
+            "without both".to_owned(),
+            unit_of(&unit, |key| {
+                !MOUNTS.contains(&key) && !FILTERS.contains(&key)
+            }),
+        ),
+        ("without a sandbox".to_owned(), unit_of(&unit, |_| false)),
+    ];
+    for other in others {
+        let text = fs::read_to_string(other)?;
+        variants.push((other.display().to_string(), unit_of(&text, |_| true)));
+    }
+    let times = measure(&variants)?;
+    let mut table = Table::new(["", "from its start to READY=1", "to the unit", "the least"]);
+    let mut whole = None;
+    for ((name, _), mut times) in variants.into_iter().zip(times) {
+        times.sort_unstable();
+        let median = *times.get(times.len() / 2).context("no start")?;
+        let least = *times.first().context("no start")?;
+        let to = *whole.get_or_insert(median);
+        table.row([
+            name,
+            milliseconds(median),
+            ratio(median, to),
+            milliseconds(least),
+        ]);
+    }
+    Ok(table)
+}
+
+fn measure(variants: &[(String, String)]) -> Result<Vec<Vec<Duration>>> {
     let walk = Walk::new("bench_sandbox")?;
     let image = BaseImage::get()?.bake(&static_program("dra-guest-agent")?, None)?;
     let files = tempfile::tempdir_in("/tmp")?;
@@ -134,7 +131,6 @@ pub fn measure_sandbox() -> Result<Table> {
     fs::write(share.join("device-attributes.json"), document.to_string())?;
     let (mut guest, _) = Guest::boot(&GuestOptions {
         share: Some(&share),
-        hardware: CLOCK,
         ..GuestOptions::bare(
             &image,
             NIC_MAC.parse()?,
@@ -142,63 +138,37 @@ pub fn measure_sandbox() -> Result<Table> {
             &walk.logs,
         )
     })?;
-    let unit = match std::env::var("SANDBOX_UNIT") {
-        Ok(p) => fs::read_to_string(p)?,
-        _ => fs::read_to_string(workspace().join("systemd/dra-guest-agent.service"))?,
-    };
-    let variants = variants(&unit);
     for (number, (_, text)) in variants.iter().enumerate() {
         guest.stdout_of(&format!(
             "cat >/run/systemd/system/measured-{number}.service <<'END'\n{text}END"
         ))?;
     }
     guest.stdout_of("systemctl daemon-reload && systemctl stop dra-guest-agent.service")?;
-    let mut times: BTreeMap<usize, Vec<Duration>> = BTreeMap::new();
-    let numbers: Vec<usize> = (0..variants.len()).collect();
+    let mut times = vec![Vec::new(); variants.len()];
     for round in 0..=ROUNDS {
-        for chunk in numbers.chunks(CHUNK) {
-            for (number, time) in starts(&mut guest, chunk)? {
-                // The first fills the page cache.
-                if round > 0 {
-                    times.entry(number).or_default().push(time);
-                }
+        for (number, times) in times.iter_mut().enumerate() {
+            let time = start(&mut guest, number)?;
+            // The first fills the page cache.
+            if round > 0 {
+                times.push(time);
             }
         }
-        eprintln!("round {round} of {ROUNDS}");
     }
-    let mut table = Table::new(["the unit with", "from its start to READY=1", "least"]);
-    for (number, (name, _)) in variants.iter().enumerate() {
-        let measured = times.get_mut(&number).context("not measured")?;
-        measured.sort_unstable();
-        let middle = measured.get(measured.len() / 2).context("no time")?;
-        let least = measured.first().context("no time")?;
-        table.row([name.clone(), milliseconds(*middle), milliseconds(*least)]);
-    }
-    Ok(table)
+    Ok(times)
 }
 
-/// Starts and stops these, one after the other.
-fn starts(guest: &mut Guest, numbers: &[usize]) -> Result<Vec<(usize, Duration)>> {
-    let list: Vec<String> = numbers.iter().map(usize::to_string).collect();
+/// Starts and stops one, and gives the time from the start to the moment when others may follow.
+fn start(guest: &mut Guest, number: usize) -> Result<Duration> {
     let said = guest.stdout_of(&format!(
-        "for number in {}; do unit=measured-$number.service; systemctl start $unit || exit 1; \
-         echo $number $(systemctl show --value --property=InactiveExitTimestampMonotonic \
-         --property=ActiveEnterTimestampMonotonic $unit); systemctl stop $unit; done",
-        list.join(" ")
+        "unit=measured-{number}.service; systemctl start $unit && \
+         systemctl show --value --property=InactiveExitTimestampMonotonic \
+         --property=ActiveEnterTimestampMonotonic $unit && systemctl stop $unit"
     ))?;
-    let mut starts = Vec::new();
-    for line in said.lines() {
-        let words: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
-        let words = words.with_context(|| format!("the guest says: {line}"))?;
-        let &[number, one, other] = words.as_slice() else {
-            anyhow::bail!("the guest says: {line}")
-        };
-        // In the order of systemd's own list.
-        starts.push((
-            usize::try_from(number)?,
-            Duration::from_micros(one.abs_diff(other)),
-        ));
-    }
-    ensure!(starts.len() == numbers.len(), "{said}");
-    Ok(starts)
+    let times: Result<Vec<u64>, _> = said.split_whitespace().map(str::parse).collect();
+    let times = times.with_context(|| format!("the guest says: {said}"))?;
+    ensure!(times.len() == 2, "the guest says: {said}");
+    // They come in the order of systemd's own list.
+    let (first, last) = (times.iter().min(), times.iter().max());
+    let time = last.zip(first).map(|(last, first)| last - first);
+    time.map(Duration::from_micros).context("no times")
 }

@@ -52,15 +52,7 @@ pub(super) fn arguments(
     let mut line = Line::default();
     line.add("-nodefaults -no-user-config -display none -machine q35");
     // No KVM: a nested one may be there and not work, and the demo is the same everywhere.
-    // One thread where the guest's clock counts instructions (`-icount`): QEMU takes no more then.
-    let threads = if hardware.contains("-icount") {
-        "single"
-    } else {
-        "multi"
-    };
-    line.add(&format!(
-        "-accel tcg,thread={threads} -cpu max -m 1024 -smp 4,sockets=2,cores=2"
-    ));
+    line.add("-accel tcg,thread=multi -cpu max -m 1024 -smp 4,sockets=2,cores=2");
     // Shared memory, because the vhost-user programs read and write the guest's buffers.
     for (node, cpus) in [(0, "0-1"), (1, "2-3")] {
         line.add(&format!(

@@ -46,7 +46,7 @@ static TOLD: Shared<Told> = Shared::new(|| {
     })?;
     let files = tempfile::tempdir_in("/tmp")?;
     let path = |name: &str| files.path().join(name);
-    let drive = config_drive(files.path())?;
+    let drive = config_drive(files.path(), "config-2", &tagged())?;
     let (other, socket) = (path("other"), path("other.socket"));
     fs::create_dir(&other)?;
     let share = other_share(&other, &socket, &walk.logs)?;
@@ -71,24 +71,26 @@ static TOLD: Shared<Told> = Shared::new(|| {
     })
 });
 
-/// As KubeVirt's `pkg/cloud-init` writes it: `xorrisofs` with the label `config-2`.
-fn config_drive(files: &Path) -> Result<PathBuf> {
-    let tree = files.join("drive");
-    fs::create_dir_all(tree.join("openstack/latest"))?;
-    let data = json!({
+/// What KubeVirt says of a NIC that is tagged.
+fn tagged() -> Value {
+    json!({
         "instance_id": "vm.default", "hostname": "vm", "uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223",
         "devices": [{"type": "nic", "bus": "pci", "address": NIC_PCI_ADDRESS, "mac": NIC_MAC, "tags": ["fast"]}],
-    });
+    })
+}
+
+/// As KubeVirt's `pkg/cloud-init` writes it, by `xorrisofs`; there the label is `config-2`.
+pub(crate) fn config_drive(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
+    let tree = files.join(label);
+    fs::create_dir_all(tree.join("openstack/latest"))?;
     fs::write(
         tree.join("openstack/latest/meta_data.json"),
         data.to_string(),
     )?;
-    let image = files.join("config-drive.iso");
+    let image = files.join(format!("{label}.iso"));
     stdout_of(
         Command::new("xorrisofs")
-            .args([
-                "-quiet", "-volid", "config-2", "-joliet", "-rock", "-output",
-            ])
+            .args(["-quiet", "-volid", label, "-joliet", "-rock", "-output"])
             .arg(&image)
             .arg(&tree),
     )?;
@@ -126,10 +128,7 @@ fn main() -> ExitCode {
                 "of_two_config_drives_one_is_read_and_always_the_same",
                 drives::two,
             ),
-            (
-                "a_drive_of_vfat_with_a_label_in_capitals_is_read",
-                drives::capitals,
-            ),
+            ("a_drive_with_a_label_in_capitals_is_read", drives::capitals),
             (
                 "the_vm_mount_comes_before_the_config_drive",
                 vm_mount_comes_first,

@@ -1,7 +1,7 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
 //! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
 //! `bench exec` what exec costs, `bench near` the same and what is near in a guest with two nodes, `bench containerd`
-//! what the hook adds to a container's start.
+//! what the hook adds to a container's start, `bench sandbox [UNIT…]` what the sandbox of the agent's unit costs a boot.
 
 mod agent;
 mod hook;
@@ -143,8 +143,10 @@ fn bench_near() -> Result<bool> {
     Ok(true)
 }
 
+/// The arguments after the first are further files of the unit, to compare with.
 fn bench_sandbox() -> Result<bool> {
-    println!("{}", measure_sandbox()?);
+    let others: Vec<_> = std::env::args_os().skip(2).map(Into::into).collect();
+    println!("{}", measure_sandbox(&others)?);
     Ok(true)
 }
 

@@ -8,6 +8,8 @@
     missing_docs
 )]
 
+mod sandbox;
+
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
@@ -21,8 +23,8 @@ use tempfile::TempDir;
 /// The part of the boot's userspace that agent and mount take is less than one of so many; one of ten was seen.
 const PARTS: u64 = 4;
 
-struct Lonely {
-    guest: Guest,
+pub(crate) struct Lonely {
+    pub(crate) guest: Guest,
     state: String,
     _image: BakedImage,
     _vsock: TempDir,
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
             ("the_mount_is_not_tried", mount_is_not_tried),
             ("check_says_that_there_are_no_attributes", check_says_none),
             ("the_boot_is_not_delayed", not_delayed),
+            (
+                "the_sandbox_refuses_also_what_it_has_no_word_for",
+                sandbox::refuses,
+            ),
             ("attributes_that_come_late_are_applied", late_attributes),
             ("a_credential_that_is_encrypted_comes_first", encrypted),
         ],
