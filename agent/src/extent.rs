@@ -1,6 +1,6 @@
 //! How far a pass goes: to the end, or only as far as those have to wait who wait for the service.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use device_attributes::report::Reason;
 
@@ -39,16 +39,24 @@ pub(crate) fn defer(plan: &mut Plan, wanted: &[Wanted], extent: Extent) -> BTree
     deferred
 }
 
-/// What the reports of deferred devices say until the later pass.
-pub(crate) fn mark(devices: &mut [DeviceStatus], deferred: &BTreeSet<usize>) {
+/// What the reports of deferred devices say until the later pass, which those need that did not fail; whether there is
+/// one.
+pub(crate) fn mark(
+    devices: &mut [DeviceStatus],
+    deferred: &BTreeSet<usize>,
+    failures: &BTreeMap<usize, String>,
+) -> bool {
+    let mut goes_on = false;
     for (place, device) in devices.iter_mut().enumerate() {
         let report = &mut device.report;
-        if deferred.contains(&place) && !report.ready {
+        if deferred.contains(&place) && !failures.contains_key(&place) && !report.ready {
+            goes_on = true;
             report.reason = Reason::Pending;
             "it is not required, so that the boot goes on while it is set up"
                 .clone_into(&mut report.message);
         }
     }
+    goes_on
 }
 
 #[cfg(test)]

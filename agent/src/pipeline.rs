@@ -173,8 +173,7 @@ pub async fn pass(
         observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
-    deferred.retain(|place| !failures.contains_key(place));
-    extent::mark(&mut devices, &deferred);
+    let goes_on = extent::mark(&mut devices, &deferred, &failures);
     let mut required = devices.iter().zip(&wanted);
     let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
@@ -196,7 +195,7 @@ pub async fn pass(
         ready: ready && reading.rejected.is_empty(),
         settled: verify::is_settled(&wanted, &observation),
         concern,
-        goes_on: !deferred.is_empty(),
+        goes_on,
     })
 }
 
