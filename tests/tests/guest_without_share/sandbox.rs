@@ -11,14 +11,14 @@ const ATTEMPTS: [&str; 14] = [
     // ProtectHostname
     "python3 -c 'import socket; socket.sethostname(socket.gethostname())'",
     // ProtectKernelModules
-    "modprobe dummy",
+    "modprobe dummy && modprobe --remove dummy",
     // ProtectKernelLogs
     "dmesg --level=emerg",
     "dd if=/dev/kmsg bs=8192 count=1",
     // RestrictRealtime
     "chrt --fifo 1 true",
     // ProtectControlGroups
-    "mkdir /sys/fs/cgroup/attempt && rmdir /sys/fs/cgroup/attempt",
+    "echo +memory >/sys/fs/cgroup/cgroup.subtree_control",
     // ProtectKernelTunables
     "echo 1 >/proc/sys/kernel/sysrq",
     "echo Y >/sys/module/printk/parameters/console_suspend",
@@ -55,7 +55,8 @@ pub(crate) fn refuses(lonely: &mut Lonely) -> Result<()> {
         "sed -e 's/^Type=.*/Type=oneshot/' -e 's|^ExecStart=.*|ExecStart=/bin/sh -c \"sh /run/attempts >/run/dra-guest/allowed\"|' \
          -e '/^\\(Wants\\|After\\|Before\\|Conflicts\\|Restart.*\\|ExecReload\\)=/d' \
          /usr/lib/systemd/system/dra-guest-agent.service >/run/systemd/system/attempts.service && \
-         systemctl daemon-reload && systemctl start attempts.service && cat /run/dra-guest/allowed && rm /run/dra-guest/allowed",
+         systemctl daemon-reload && systemctl start attempts.service && \
+         cat /run/dra-guest/allowed && rm /run/dra-guest/allowed",
     )?;
     ensure!(
         allowed.is_empty(),
