@@ -11,6 +11,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use nix::unistd::{ForkResult, Pid, fork};
+
 use crate::numa::cpu_list::{CpuList, Kind, List, NodeList};
 
 /// Where a thread's new memory comes from, by `set_mempolicy(2)`.
@@ -109,6 +111,43 @@ pub(crate) fn close_together(files: Vec<OwnedFd>) {
         if result.is_err() {
             // It is not there, or a filter forbids it: nothing was closed.
             close_each(run);
+        }
+    }
+}
+
+/// Does `work` in a process of its own, which holds no descriptor of this one and ends with it. The pipe's other end is
+/// open until then. The caller has no other thread.
+///
+/// # Errors
+/// When the kernel gives no process.
+pub(crate) fn apart(work: impl FnOnce()) -> io::Result<(Pid, OwnedFd)> {
+    let (end, held) = io::pipe()?;
+    let (end, held) = (OwnedFd::from(end), OwnedFd::from(held));
+    // SAFETY: the caller is the only thread, so that no lock of the allocator or of standard error is held by one that
+    // the new process does not have. The new process does not return from here.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok((child, end)),
+        ForkResult::Child => {
+            let held = held.into_raw_fd();
+            // Whoever reads what this program says waits for the last that could say more.
+            close_all_but(held);
+            work();
+            // SAFETY: it ends the process at once, without anything that is to run at an orderly end.
+            unsafe { libc::_exit(0) }
+        }
+    }
+}
+
+/// Closes every descriptor but one, in a process that uses none any more.
+fn close_all_but(kept: RawFd) {
+    let ranges = [(0, kept - 1), (kept + 1, RawFd::MAX)];
+    for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
+        // SAFETY: the process is a copy that ends by `_exit`, so that what owns these descriptors in it is neither used
+        // nor dropped. The kernel is given no pointer.
+        let result = checked(unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) });
+        if result.is_err() && first == 0 {
+            // Before Linux 5.9, or under a filter.
+            close_each(&[0, 1, 2]);
         }
     }
 }

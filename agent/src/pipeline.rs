@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::apply::{self, Failure};
 use crate::concern::Concern;
 use crate::exit::Ended;
+use crate::extent::{self, Extent};
 use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
@@ -75,12 +76,15 @@ pub struct Passed {
     pub settled: bool,
     /// What changes are the reason for another pass.
     pub concern: Concern,
+    /// Whether steps were left to another pass, which is to follow at once.
+    pub goes_on: bool,
 }
 
 /// Brings the devices into the wanted state and says what became of each.
 ///
 /// Every step is told, unless the plan of the pass before was the same: what fails every half minute is
-/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long.
+/// no news. `patience` is for duplicate address detection: one that has begun is waited for as long. `extent` says how
+/// far it goes.
 ///
 /// # Errors
 /// When the kernel cannot be asked; what it refuses for one device is in that device's report.
@@ -91,6 +95,7 @@ pub async fn pass(
     reading: &Reading,
     memory: &mut Memory,
     patience: Duration,
+    extent: Extent,
 ) -> Result<Passed, Ended> {
     let _lock = lock(roots).await?;
     let (mut journal, mut trouble) = match Journal::open(roots) {
@@ -115,6 +120,7 @@ pub async fn pass(
     let standing = Standing::look(roots, &wanted, &observation, &plan);
     let mut failures = memory.held_back(&wanted, &plan, &standing);
     drop_failed(&mut plan, &failures);
+    let mut deferred = extent::defer(&mut plan, &wanted, extent);
     // With nothing to do the observation is as fresh as one can be.
     if !plan.transactions.is_empty() {
         tell_steps(&plan, plan != memory.plan);
@@ -138,6 +144,7 @@ pub async fn pass(
             }
             let mut next = plan::plan(&wanted, &observation);
             drop_failed(&mut next, &failures);
+            deferred.extend(extent::defer(&mut next, &wanted, extent));
             if next.transactions.is_empty() {
                 break;
             }
@@ -164,6 +171,7 @@ pub async fn pass(
         observation = look(netlink, roots, &journal, &wanted, memory).await?;
     }
     let mut devices = verify::verify(&wanted, &observation, &failures);
+    let goes_on = extent::mark(&mut devices, &deferred, &failures);
     let mut required = devices.iter().zip(&wanted);
     let ready = required.all(|(device, wanted)| device.report.ready || wanted.optional);
     for (place, (device, wanted)) in devices.iter_mut().zip(&wanted).enumerate() {
@@ -172,10 +180,7 @@ pub async fn pass(
         }
         device.locate(place, &places);
         add_words(&mut device.report.message, &standing.words(place));
-        if let Some((now, pinning)) = device.pinning.as_mut().zip(observation.pinning.as_ref()) {
-            now.contested = memory.contested(wanted, pinning);
-            add_words(&mut device.report.message, &now.words());
-        }
+        tell_pins(device, memory, wanted, &observation);
     }
     memory.retain(&wanted);
     memory.is_silent = observation.pinning.is_some() || wanted.iter().any(Wanted::has_sysctls);
@@ -188,6 +193,7 @@ pub async fn pass(
         ready: ready && is_whole,
         settled: verify::is_settled(&wanted, &observation),
         concern,
+        goes_on,
     })
 }
 
@@ -195,6 +201,14 @@ impl Draft {
     /// The interfaces that have steps.
     fn changing(&self) -> Vec<u32> {
         self.plan.steps().map(|step| step.interface).collect()
+    }
+}
+
+/// What serves the device, and who contests it.
+fn tell_pins(device: &mut DeviceStatus, memory: &Memory, wanted: &Wanted, now: &Observation) {
+    if let Some((told, pinning)) = device.pinning.as_mut().zip(now.pinning.as_ref()) {
+        told.contested = memory.contested(wanted, pinning);
+        add_words(&mut device.report.message, &told.words());
     }
 }
 

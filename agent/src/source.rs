@@ -1,8 +1,9 @@
 //! Where the attributes come from: the first source that answers wins.
 
 use std::fmt;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use device_attributes::document::FILE_NAME;
 use device_attributes::read::tree::{self, Broken};
@@ -11,6 +12,9 @@ use device_attributes::{ReadError, ReadErrorKind, hexadecimal};
 use sha2::{Digest, Sha256};
 
 use crate::roots::Roots;
+
+/// How long a read may take before whoever wants the attributes goes on without. A boot waits for the first one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The VM mount below `/run` (`/var/run` is `/run`).
 const VM_MOUNT: &str = "kubevirt";
@@ -51,6 +55,8 @@ pub enum LoadError {
     NotYet(String),
     /// A source has them, and they cannot be used.
     Broken(ReadError),
+    /// The server of its file system does not answer.
+    Silent(PathBuf),
 }
 
 impl fmt::Display for LoadError {
@@ -58,25 +64,44 @@ impl fmt::Display for LoadError {
         match self {
             Self::NotYet(why) => write!(f, "no device attributes yet: {why}"),
             Self::Broken(error) => error.fmt(f),
+            Self::Silent(path) => write!(
+                f,
+                "{} could not be read within {} s: a file system's server does not answer (of the VM mount: does \
+                 virtiofsd still run on the node?). What was applied before stands; try again when it answers, or \
+                 give a copy of the document by --attributes",
+                path.display(),
+                PATIENCE.as_secs()
+            ),
         }
     }
 }
 
 impl std::error::Error for LoadError {}
 
+/// How a file or a directory of attributes is opened.
+pub type Open = fn(&Path) -> Result<OwnedFd, LoadError>;
+
+/// Opens it, however long that takes.
+///
+/// # Errors
+/// [`LoadError::Broken`] when it cannot be opened, or is not there.
+pub fn open(path: &Path) -> Result<OwnedFd, LoadError> {
+    file::open(path).map_err(load_error)
+}
+
 /// Reads the first source that answers.
 ///
 /// # Errors
 /// When none does, or the one that does is broken: the next is not asked then, so that a mistake
 /// is seen and not hidden by an older file elsewhere.
-pub fn load(roots: &Roots, places: &Places) -> Result<Loaded, LoadError> {
+pub fn load(roots: &Roots, places: &Places, open: Open) -> Result<Loaded, LoadError> {
     let candidates = candidates(roots, places);
     for (rank, path) in candidates.iter().enumerate() {
         // A directory of metadata is read only where one is asked for: in the place of the document
         // it is a mistake, and would look like attributes that name no device.
         let loaded = match &places.attributes {
-            Some(path) => load_path(path),
-            None => load_file(path),
+            Some(path) => load_path(path, open),
+            None => load_file(path, open),
         };
         match loaded {
             Err(LoadError::Broken(error)) if error.is_not_found() => {}
@@ -127,8 +152,8 @@ fn candidates(roots: &Roots, places: &Places) -> Vec<PathBuf> {
 /// # Errors
 /// [`LoadError::NotYet`] when it is empty or cut, as while it is being written, and when no file of
 /// the directory says anything.
-pub fn load_path(path: &Path) -> Result<Loaded, LoadError> {
-    match load_file(path) {
+pub fn load_path(path: &Path, open: Open) -> Result<Loaded, LoadError> {
+    match load_file(path, open) {
         Err(LoadError::Broken(error)) if error.kind == ReadErrorKind::NotAFile("a directory") => {
             load_directory(path)
         }
@@ -136,9 +161,9 @@ pub fn load_path(path: &Path) -> Result<Loaded, LoadError> {
     }
 }
 
-fn load_file(path: &Path) -> Result<Loaded, LoadError> {
+fn load_file(path: &Path, open: Open) -> Result<Loaded, LoadError> {
     let name = path.display().to_string();
-    let bytes = file::read_path(path).map_err(load_error)?;
+    let bytes = file::read_fd(&name, open(path)?).map_err(load_error)?;
     let reading = read::read(&name, &bytes).map_err(load_error)?;
     Ok(Loaded {
         reading,

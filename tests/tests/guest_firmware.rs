@@ -1,10 +1,13 @@
-//! A Debian guest whose attributes come with its firmware: a systemd credential, then fw_cfg.
+//! A Debian guest whose attributes come with its firmware: a systemd credential, then fw_cfg. The credential is one in
+//! base64; the guests of other suites have a plain one.
 #![allow(missing_docs)]
 
 use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use dra_guest_tests::guest::{BakedImage, BaseImage, Guest, GuestOptions};
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::suite::{self, Shared};
@@ -17,6 +20,10 @@ struct Told {
     _image: BakedImage,
     _files: TempDir,
 }
+
+/// One more fw_cfg item, and its size: one byte more than is read.
+const HUGE: &str = "opt/org.kubevirt/huge";
+const TOO_LARGE: usize = (1 << 20) + 1;
 
 /// A document that gives the NIC this name.
 fn document(name: &str) -> String {
@@ -32,11 +39,14 @@ static TOLD: Shared<Told> = Shared::new(|| {
     let path = |name: &str| files.path().join(name);
     fs::write(path("fw_cfg"), document("firm1"))?;
     let credential = format!(
-        "io.systemd.credential:device-attributes={}",
-        document("cred1")
+        "io.systemd.credential.binary:device-attributes={}",
+        STANDARD.encode(document("cred1"))
     );
     fs::write(path("smbios"), credential)?;
+    fs::write(path("huge"), vec![b' '; TOO_LARGE])?;
+    let hardware = format!("-fw_cfg name={HUGE},file={}", path("huge").display());
     let (guest, state) = Guest::boot(&GuestOptions {
+        hardware: &hardware,
         fw_cfg: Some(&path("fw_cfg")),
         smbios: Some(&path("smbios")),
         ..GuestOptions::bare(&image, NIC_MAC.parse()?, &path("vsock"), &walk.logs)
@@ -55,6 +65,7 @@ fn main() -> ExitCode {
         &[
             ("the_credential_comes_first", credential_comes_first),
             ("fw_cfg_answers_where_nothing_else_does", fw_cfg_answers),
+            ("an_item_that_is_too_large_is_refused", too_large),
         ],
     )
 }
@@ -78,6 +89,24 @@ fn fw_cfg_answers(told: &mut Told) -> Result<()> {
     ensure!(said.starts_with("1 of 1 devices ready"), "{said}");
     let status = told.guest.stdout_of("dra-guest-agent status --json")?;
     ensure!(status.contains("qemu_fw_cfg/by_name"), "{status}");
+    told.guest.stdout_of("ip link show firm1")?;
+    Ok(())
+}
+
+/// One that is wrong is not passed over for an older one elsewhere, and no part of it is believed.
+fn too_large(told: &mut Told) -> Result<()> {
+    let item = format!("/sys/firmware/qemu_fw_cfg/by_name/{HUGE}/raw");
+    let size = told.guest.stdout_of(&format!("wc -c <{item}"))?;
+    ensure!(size.trim() == TOO_LARGE.to_string(), "{size}");
+    for command in ["plan", "apply"] {
+        let said = told
+            .guest
+            .run(&format!("dra-guest-agent {command} --attributes {item}"))?;
+        ensure!(
+            said.code == 1 && said.stderr.contains(&item) && said.stderr.contains("1048576 bytes"),
+            "{command}: {said:?}"
+        );
+    }
     told.guest.stdout_of("ip link show firm1")?;
     Ok(())
 }

@@ -6,12 +6,14 @@ use tokio::time::Instant;
 
 use super::{connect, load_policy, print};
 use crate::exit::{Ended, Exit};
+use crate::extent::Extent;
 use crate::log;
 use crate::memory::Memory;
 use crate::pause::pause;
 use crate::pipeline;
 use crate::report::Status;
 use crate::roots::Roots;
+use crate::silent_share;
 use crate::small_file::Closing;
 use crate::source::{self, LoadError, Loaded, Places};
 
@@ -38,6 +40,7 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
         &loaded.reading,
         &mut Memory::default(),
         DETECTION,
+        Extent::Whole,
     )
     .await?;
     let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
@@ -51,8 +54,13 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     })
 }
 
-/// The status says so too: a probe must not see the devices of an earlier document.
+/// The status says so too: a probe must not see the devices of an earlier document. Whether there is another one
+/// nobody knows while a share does not answer: then what was applied counts.
 fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
+    let is_silent = matches!(error, LoadError::Silent(_));
+    if is_silent && matches!(Status::read(roots), Ok(Some(_))) {
+        return Err(Ended::failed(error));
+    }
     let status = Status::without_attributes(error.to_string());
     let message = match status.write(roots) {
         Ok(()) => error.to_string(),
@@ -67,7 +75,7 @@ fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
 async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadError> {
     let deadline = Instant::now().checked_add(Duration::from_secs(wait));
     loop {
-        match source::load(roots, places) {
+        match source::load(roots, places, silent_share::open) {
             Err(LoadError::NotYet(why)) => {
                 let left = deadline.map_or(POLL, |deadline| {
                     deadline.saturating_duration_since(Instant::now())
@@ -85,7 +93,7 @@ async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadE
 pub(super) fn exit_of(error: &LoadError) -> Exit {
     match error {
         LoadError::NotYet(_) => Exit::NoAttributes,
-        LoadError::Broken(_) => Exit::Failed,
+        LoadError::Broken(_) | LoadError::Silent(_) => Exit::Failed,
     }
 }
 

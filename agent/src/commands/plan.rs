@@ -12,6 +12,7 @@ use crate::owners::{self, FileStep};
 use crate::pipeline;
 use crate::plan::{Plan, PlannedDevice};
 use crate::roots::Roots;
+use crate::silent_share;
 use crate::source;
 use crate::units;
 
@@ -21,7 +22,7 @@ pub(super) async fn plan(
     json: bool,
 ) -> Result<Exit, Ended> {
     let policy = load_policy(roots)?;
-    let loaded = source::load(roots, sources).map_err(|error| Ended {
+    let loaded = source::load(roots, sources, silent_share::open).map_err(|error| Ended {
         exit: exit_of(&error),
         message: error.to_string(),
     })?;

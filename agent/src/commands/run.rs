@@ -65,7 +65,8 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         if service.turn(retry, answer).await {
             service.tell(&account);
             pause = POLL;
-            retry_at = Instant::now() + pause;
+            let now = Instant::now();
+            retry_at = if service.goes_on() { now } else { now + pause };
         } else if retry {
             pause = (pause * 2).min(RETRY_MOST);
             retry_at = Instant::now() + pause;

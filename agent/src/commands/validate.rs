@@ -7,6 +7,7 @@ use device_attributes::read::Form;
 use super::print;
 use crate::exit::{Ended, Exit};
 use crate::policy::Policy;
+use crate::silent_share;
 use crate::source::load_path;
 
 pub(super) fn validate(files: &[PathBuf]) -> Result<Exit, Ended> {
@@ -41,7 +42,7 @@ fn policy(file: &Path) -> Result<String, String> {
 }
 
 fn attributes(file: &Path, mistakes: &mut Vec<String>) -> Result<String, String> {
-    let reading = match load_path(file) {
+    let reading = match load_path(file, silent_share::open) {
         Ok(loaded) => loaded.reading,
         Err(error) => return Err(error.to_string()),
     };

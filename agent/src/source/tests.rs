@@ -33,14 +33,14 @@ fn the_first_source_that_answers_wins_even_when_it_is_broken() {
     let mount = directory.path().join("run/kubevirt/device-attributes.json");
     let item = directory.path().join("sys").join(FW_CFG);
     let drive = directory.path().join("run").join(CONFIG_DRIVE);
-    let none = load(&roots, &places).unwrap_err().to_string();
+    let none = load(&roots, &places, open).unwrap_err().to_string();
     for path in [&drive, &item, &mount, &credential] {
         assert!(none.contains(&path.display().to_string()), "{none}");
         put(path.clone(), FLAT);
-        assert_eq!(&load(&roots, &places).unwrap().path, path);
+        assert_eq!(&load(&roots, &places, open).unwrap().path, path);
     }
     put(credential, "[]");
-    let error = load(&roots, &places).unwrap_err();
+    let error = load(&roots, &places, open).unwrap_err();
     assert!(
         matches!(&error, LoadError::Broken(error) if error.file.ends_with("device-attributes")),
         "{error}"
@@ -57,12 +57,12 @@ fn a_config_drive_without_a_tagged_device_says_nothing() {
         r#"{"instance_id":"vm.ns","devices":[]}"#,
     ] {
         put(drive.clone(), text);
-        let answer = load(&roots, &Places::default());
+        let answer = load(&roots, &Places::default(), open);
         assert!(matches!(answer, Err(LoadError::NotYet(_))), "{answer:?}");
     }
     let broken = r#"{"instance_id":"vm.ns","devices":[{"type":"nic","bus":"pci","address":"x"}]}"#;
     put(drive, broken);
-    let loaded = load(&roots, &Places::default()).unwrap();
+    let loaded = load(&roots, &Places::default(), open).unwrap();
     assert_eq!(loaded.reading.rejected.len(), 1);
 }
 
@@ -73,7 +73,9 @@ fn credentials_of_no_absolute_directory_are_none() {
         attributes: None,
         credentials: Some(PathBuf::new()),
     };
-    let words = load(&roots(&directory), &places).unwrap_err().to_string();
+    let words = load(&roots(&directory), &places, open)
+        .unwrap_err()
+        .to_string();
     assert!(!words.contains("no device-attributes,"), "{words}");
 }
 
@@ -82,7 +84,7 @@ fn a_directory_in_the_documents_place_is_no_document() {
     let directory = TempDir::new().unwrap();
     let mount = directory.path().join("run/kubevirt/device-attributes.json");
     fs::create_dir_all(mount).unwrap();
-    let error = load(&roots(&directory), &Places::default()).unwrap_err();
+    let error = load(&roots(&directory), &Places::default(), open).unwrap_err();
     assert!(
         error
             .to_string()
@@ -94,7 +96,7 @@ fn a_directory_in_the_documents_place_is_no_document() {
 #[test]
 fn a_directory_without_a_device_has_no_attributes_yet() {
     let directory = TempDir::new().unwrap();
-    let error = load_path(directory.path()).unwrap_err();
+    let error = load_path(directory.path(), open).unwrap_err();
     assert!(matches!(error, LoadError::NotYet(_)), "{error}");
 }
 
@@ -107,9 +109,9 @@ fn a_file_that_breaks_beside_good_ones_is_news() {
             .join(format!("resourceclaims/{claim}/vf/d-metadata.json"))
     };
     put(file("nic"), METADATA);
-    let good = load_path(directory.path()).unwrap();
+    let good = load_path(directory.path(), open).unwrap();
     put(file("other"), "[]");
-    let broken = load_path(directory.path()).unwrap();
+    let broken = load_path(directory.path(), open).unwrap();
     assert_eq!(broken.reading.document, good.reading.document);
     assert_eq!(broken.reading.rejected.len(), 1);
     assert_ne!(broken.digest, good.digest);
@@ -129,10 +131,10 @@ fn a_file_behind_links_is_followed_to_its_new_place() {
         at("device-attributes.json"),
     )
     .unwrap();
-    let first = load_path(&at("device-attributes.json")).unwrap();
+    let first = load_path(&at("device-attributes.json"), open).unwrap();
     symlink("..2", at("..data_tmp")).unwrap();
     fs::rename(at("..data_tmp"), at("..data")).unwrap();
-    let second = load_path(&at("device-attributes.json")).unwrap();
+    let second = load_path(&at("device-attributes.json"), open).unwrap();
     assert_ne!(first.digest, second.digest);
 }
 
@@ -151,12 +153,12 @@ fn a_writer_that_truncates_in_place_is_waited_out() {
             }
         });
         while !writer.is_finished() {
-            match load_path(&path) {
+            match load_path(&path, open) {
                 Ok(loaded) => assert_eq!(loaded.reading.document.devices.len(), 1),
                 Err(LoadError::NotYet(_)) => {}
-                Err(broken @ LoadError::Broken(_)) => panic!("{broken}"),
+                Err(broken) => panic!("{broken}"),
             }
         }
     });
-    assert!(load_path(&path).is_ok());
+    assert!(load_path(&path, open).is_ok());
 }

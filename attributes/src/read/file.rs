@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::{ReadError, ReadErrorKind, limits};
 
 /// How files are opened: a FIFO does not block, a terminal is not taken over, no child inherits it.
-pub(super) const FLAGS: OFlags = OFlags::RDONLY
+pub const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);

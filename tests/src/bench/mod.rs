@@ -14,6 +14,7 @@ mod near;
 mod nri;
 mod relay;
 mod relay_figures;
+mod sandbox;
 mod system_calls;
 mod timing;
 
@@ -29,4 +30,5 @@ pub use near::measure_near;
 pub use nri::{NriFigures, measure_nri};
 pub use relay::RelayBench;
 pub use relay_figures::{Idle, Latencies, RelayFigures, Requests};
+pub use sandbox::measure_sandbox;
 pub use system_calls::SystemCalls;

@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::wait;
+use serde_json::json;
 
 use crate::first::note_cost;
 use crate::{Booted, document};
@@ -65,6 +66,33 @@ pub(crate) fn another_document(booted: &mut Booted) -> Result<()> {
         let (name, addresses) = booted.nic()?;
         Ok((name == "net2" && addresses.contains("192.0.2.6/24")).then_some(()))
     })
+}
+
+/// As while a guest is moved, or its node sleeps: nothing of it runs when the document changes.
+pub(crate) fn suspended(booted: &mut Booted) -> Result<()> {
+    booted.guest.tell_qemu(&json!({"execute": "stop"}))?;
+    booted.publish(&document("net4", "192.0.2.8/24"))?;
+    booted.guest.tell_qemu(&json!({"execute": "cont"}))?;
+    wait::until("the new document is in force", wait::PATIENCE, || {
+        let (name, addresses) = booted.nic()?;
+        Ok((name == "net4" && addresses.contains("192.0.2.8/24")).then_some(()))
+    })
+}
+
+/// With the same disk and another document than in the first.
+pub(crate) fn second_boot(booted: &mut Booted) -> Result<()> {
+    booted.publish(&document("net5", "192.0.2.9/24"))?;
+    booted.state = booted.guest.reboot()?;
+    let state = booted.state.clone();
+    booted.guest.expect_clean_boot(&state)?;
+    note_cost(booted)?;
+    let now = booted.nic()?;
+    // Nothing of what the boot before was told.
+    ensure!(
+        now == ("net5".to_owned(), "192.0.2.9/24".to_owned()),
+        "{now:?}"
+    );
+    Ok(())
 }
 
 /// The document is not there yet when the clone boots.

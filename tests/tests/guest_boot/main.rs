@@ -135,6 +135,20 @@ fn main() -> ExitCode {
             ),
             ("another_document_is_followed", again::another_document),
             (
+                "a_document_that_changes_while_the_guest_is_suspended_is_followed",
+                again::suspended,
+            ),
+            ("the_vm_mount_is_read_only", share::read_only),
+            (
+                "a_share_that_is_mounted_late_is_followed",
+                share::mounted_late,
+            ),
+            (
+                "a_share_that_is_mounted_elsewhere_is_read",
+                share::elsewhere,
+            ),
+            ("a_second_boot_is_a_first_boot", again::second_boot),
+            (
                 "a_clone_boots_with_another_machine_id_and_no_document_yet",
                 again::clone_without_document,
             ),
@@ -149,6 +163,10 @@ fn main() -> ExitCode {
             (
                 "a_share_that_is_dead_keeps_the_nic_and_the_status",
                 share::dead,
+            ),
+            (
+                "beside_a_dead_share_short_commands_end",
+                share::short_commands,
             ),
             (
                 "beside_a_dead_share_the_last_document_is_followed",

@@ -2,6 +2,7 @@
 //! the VM mount; and the package that is installed, upgraded and removed while it runs.
 #![allow(missing_docs)]
 
+mod drives;
 mod package;
 
 use std::fs;
@@ -24,9 +25,10 @@ use tempfile::TempDir;
 pub(crate) struct Told {
     pub(crate) guest: Guest,
     state: String,
+    /// Of the node.
+    pub(crate) files: TempDir,
     _share: Process,
     _image: BakedImage,
-    _files: TempDir,
 }
 
 static TOLD: Shared<Told> = Shared::new(|| {
@@ -44,13 +46,14 @@ static TOLD: Shared<Told> = Shared::new(|| {
     })?;
     let files = tempfile::tempdir_in("/tmp")?;
     let path = |name: &str| files.path().join(name);
-    let drive = config_drive(files.path())?;
+    let drive = config_drive(files.path(), "config-2", &tagged())?;
     let (other, socket) = (path("other"), path("other.socket"));
     fs::create_dir(&other)?;
     let share = other_share(&other, &socket, &walk.logs)?;
     let hardware = format!(
         "-drive if=none,id=config-drive,format=raw,readonly=on,file={} \
          -device virtio-blk-pci,drive=config-drive,bus=pcie.0 \
+         -device pcie-root-port,id=drive-port,bus=pcie.0,chassis=9,slot=9 \
          -chardev socket,id=other,path={} -device vhost-user-fs-pci,chardev=other,tag=other,bus=pcie.0",
         drive.display(),
         socket.display()
@@ -64,28 +67,30 @@ static TOLD: Shared<Told> = Shared::new(|| {
         state,
         _share: share,
         _image: image,
-        _files: files,
+        files,
     })
 });
 
-/// As KubeVirt's `pkg/cloud-init` writes it: `xorrisofs` with the label `config-2`.
-fn config_drive(files: &Path) -> Result<PathBuf> {
-    let tree = files.join("drive");
-    fs::create_dir_all(tree.join("openstack/latest"))?;
-    let data = json!({
+/// What KubeVirt says of a NIC that is tagged.
+fn tagged() -> Value {
+    json!({
         "instance_id": "vm.default", "hostname": "vm", "uuid": "5d307ca9-b3ef-428c-8861-06e72d69f223",
         "devices": [{"type": "nic", "bus": "pci", "address": NIC_PCI_ADDRESS, "mac": NIC_MAC, "tags": ["fast"]}],
-    });
+    })
+}
+
+/// As KubeVirt's `pkg/cloud-init` writes it, by `xorrisofs`; there the label is `config-2`.
+pub(crate) fn config_drive(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
+    let tree = files.join(label);
+    fs::create_dir_all(tree.join("openstack/latest"))?;
     fs::write(
         tree.join("openstack/latest/meta_data.json"),
         data.to_string(),
     )?;
-    let image = files.join("config-drive.iso");
+    let image = files.join(format!("{label}.iso"));
     stdout_of(
         Command::new("xorrisofs")
-            .args([
-                "-quiet", "-volid", "config-2", "-joliet", "-rock", "-output",
-            ])
+            .args(["-quiet", "-volid", label, "-joliet", "-rock", "-output"])
             .arg(&image)
             .arg(&tree),
     )?;
@@ -120,6 +125,11 @@ fn main() -> ExitCode {
             ),
             ("a_device_of_a_config_drive_stays_its_managers", stays),
             (
+                "of_two_config_drives_one_is_read_and_always_the_same",
+                drives::two,
+            ),
+            ("a_drive_with_a_label_in_capitals_is_read", drives::capitals),
+            (
                 "the_vm_mount_comes_before_the_config_drive",
                 vm_mount_comes_first,
             ),
@@ -149,7 +159,7 @@ fn boots(told: &mut Told) -> Result<()> {
     Ok(())
 }
 
-fn status(told: &mut Told) -> Result<Value> {
+pub(crate) fn status(told: &mut Told) -> Result<Value> {
     let text = told.guest.stdout_of("dra-guest-agent status --json")?;
     serde_json::from_str(&text).context(text)
 }

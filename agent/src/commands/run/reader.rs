@@ -15,10 +15,7 @@ use tokio::time::timeout;
 
 use crate::exit::Ended;
 use crate::roots::Roots;
-use crate::source::{self, LoadError, Loaded, Places};
-
-/// How long a read may take before the service goes on without it. A boot waits for the first one.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+use crate::source::{self, LoadError, Loaded, PATIENCE, Places};
 
 type Answer = Result<Loaded, LoadError>;
 
@@ -39,7 +36,7 @@ impl Reader {
     /// When the kernel gives no thread.
     pub(super) fn start(roots: &Roots, places: &Places) -> Result<Self, Ended> {
         let (roots, places) = (roots.clone(), places.clone());
-        Self::start_with(move || source::load(&roots, &places))
+        Self::start_with(move || source::load(&roots, &places, source::open))
             .map_err(|error| Ended::failed(format!("cannot start a thread that reads: {error}")))
     }
 

@@ -6,11 +6,12 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 
 use super::notify;
-use super::reader::{PATIENCE, Reader};
+use super::reader::Reader;
 use crate::commands::apply::tell_notes;
 use crate::commands::{connect, load_policy};
 use crate::concern::Concern;
 use crate::exit::Ended;
+use crate::extent::Extent;
 use crate::log;
 use crate::memory::Memory;
 use crate::netlink::{Change, Netlink};
@@ -21,7 +22,7 @@ use crate::report::relay::Account;
 use crate::report::{DeviceStatus, Status};
 use crate::roots::Roots;
 use crate::small_file::Closing;
-use crate::source::{LoadError, Loaded};
+use crate::source::{LoadError, Loaded, PATIENCE};
 
 /// What a look at the source says.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(super) struct Service<'a> {
     lookout: Lookout,
     /// Whether it left nothing under way in the kernel.
     settled: bool,
+    /// Whether it left steps to the next, which is to follow at once.
+    goes_on: bool,
     /// Why a later pass could not be made.
     hindrance: Option<String>,
     /// The last status that was told.
@@ -81,6 +84,7 @@ impl<'a> Service<'a> {
             concern: Concern::default(),
             lookout: Lookout::new(&roots.sys),
             settled: true,
+            goes_on: false,
             hindrance: None,
             told: None,
             unwritten: None,
@@ -92,6 +96,11 @@ impl Service<'_> {
     /// Whether what the kernel announces is the reason for another pass.
     pub(super) fn is_concerned(&self, change: Change) -> bool {
         self.concern.is(change)
+    }
+
+    /// Whether another turn is to follow at once.
+    pub(super) fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
@@ -129,6 +138,12 @@ impl Service<'_> {
         let (policy, reading) = (&self.policy, &loaded.reading);
         // Nothing waits for duplicate address detection: it is looked at again.
         let patience = Duration::ZERO;
+        // Until something was told, systemd holds up what comes after this service.
+        let extent = if self.told.is_none() {
+            Extent::Beginning
+        } else {
+            Extent::Whole
+        };
         match pipeline::pass(
             &self.netlink,
             self.roots,
@@ -136,6 +151,7 @@ impl Service<'_> {
             reading,
             &mut self.memory,
             patience,
+            extent,
         )
         .await
         {
@@ -148,11 +164,13 @@ impl Service<'_> {
                     passed.ready,
                 ));
                 self.settled = passed.settled;
+                self.goes_on = passed.goes_on;
                 self.concern = passed.concern;
                 self.hindrance = None;
                 self.is_policy_new = false;
             }
             Err(ended) => {
+                self.goes_on = false;
                 self.hindrance = Some(ended.message);
                 // It may be the connection; where there is no other, the next pass says so.
                 if let Ok(netlink) = connect() {
@@ -278,7 +296,7 @@ impl Service<'_> {
             }
         });
         let first_line = text.lines().next().unwrap_or_default();
-        // Ready means that the first pass is over: a device that is late must not hold up the boot.
+        // Ready means that the first pass is over: a device that is late, or not required, must not hold up the boot.
         notify(&[NotifyState::Ready, NotifyState::Status(first_line)]);
         account.send_if_modified(|account| {
             let now = Account {

@@ -1,7 +1,7 @@
 //! Measures the hook, the NRI plugin, the agent and the relay against their peers, and prints the ratios. `bench relay`
 //! and `bench nri` measure one of them alone, `bench nics` the agent with many NICs, `bench hook` the hook,
 //! `bench exec` what exec costs, `bench near` the same and what is near in a guest with two nodes, `bench containerd`
-//! what the hook adds to a container's start.
+//! what the hook adds to a container's start, `bench sandbox [UNIT…]` what the sandbox of the agent's unit costs a boot.
 
 mod agent;
 mod hook;
@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result};
 use dra_guest_tests::bench::{
     AgentBench, ExecBench, HookBench, ManyNics, ManyNicsFigures, RelayBench,
     measure_container_start, measure_hook_load, measure_in_guest, measure_near, measure_nri,
+    measure_sandbox,
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds};
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Some(part) if part == "exec" => bench_exec(),
         Some(part) if part == "near" => bench_near(),
         Some(part) if part == "nri" => bench_nri(),
+        Some(part) if part == "sandbox" => bench_sandbox(),
         Some(part) if part == "nics" => enter_namespaces(&["nics-within"]),
         Some(part) if part == "nics-within" => std::env::args_os()
             .nth(2)
@@ -138,6 +140,13 @@ fn bench_exec() -> Result<bool> {
 
 fn bench_near() -> Result<bool> {
     println!("{}", measure_near()?);
+    Ok(true)
+}
+
+/// The arguments after the first are further files of the unit, to compare with.
+fn bench_sandbox() -> Result<bool> {
+    let others: Vec<_> = std::env::args_os().skip(2).map(Into::into).collect();
+    println!("{}", measure_sandbox(&others)?);
     Ok(true)
 }
 
