@@ -8,10 +8,11 @@ use device_attributes::MacAddress;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::beside::vsock_device;
 use super::console::{Console, GuestOutput};
 use super::image::BakedImage;
 use super::monitor;
-use super::topology::{self, Firmware, GUEST_CID, Sockets};
+use super::topology::{self, Firmware, Sockets};
 use crate::cache;
 use crate::process::{Process, tail};
 
@@ -105,20 +106,7 @@ impl Guest {
         let share = share.transpose()?;
 
         let vsock_socket = socket("vsock");
-        let mut vsock = Process::start(
-            "vhost-device-vsock",
-            &cache::tool("vhost-device-vsock")?,
-            [
-                "--vm".to_owned(),
-                format!(
-                    "guest-cid={GUEST_CID},socket={},uds-path={}",
-                    vsock_socket.display(),
-                    options.vsock.display()
-                ),
-            ],
-            logs,
-        )?;
-        vsock.wait_for_file(&vsock_socket)?;
+        let vsock = vsock_device(&vsock_socket, options.vsock, logs)?;
 
         let serial = logs.join("serial.log");
         let console_socket = socket("console");
