@@ -24,8 +24,11 @@ pub fn run<T: Send + 'static>(
     exit
 }
 
+/// A check that shares nothing with others.
+pub type Alone = fn() -> Result<()>;
+
 /// Runs named checks that share nothing, in their order.
-pub fn run_each(checks: &[(&'static str, fn() -> Result<()>)]) -> ExitCode {
+pub fn run_each(checks: &[(&'static str, Alone)]) -> ExitCode {
     let trials = checks.iter().map(|&(name, check)| {
         Trial::test(name, move || {
             check().map_err(|error| Failed::from(format!("{error:#}")))

@@ -63,24 +63,26 @@ impl Aarch64Guest {
         let initramfs = directory.path().join("initrd");
         with_tree(&base.join("initrd"), options.tree, &initramfs)?;
         let serial = options.logs.join("serial.log");
-        let mut line = format!(
+        let vsock = options.vsock.map(|host| -> Result<_> {
+            let socket = directory.path().join("vsock");
+            let device = vsock_device(&socket, host, options.logs)?;
+            let hardware = format!(
+                "-chardev socket,id=vsock,path={} -device vhost-user-vsock-pci,chardev=vsock",
+                socket.display()
+            );
+            Ok((device, hardware))
+        });
+        let (vsock, vsock_hardware) = vsock.transpose()?.unzip();
+        let line = format!(
             "-nodefaults -no-user-config -no-reboot -display none -machine virt,memory-backend=memory -cpu max \
              -accel tcg,thread=multi -m 512 -smp 2 -object memory-backend-memfd,id=memory,size=512M,share=on \
-             -kernel {} -initrd {} -serial file:{} {}",
+             -kernel {} -initrd {} -serial file:{} {} {}",
             base.join("vmlinuz").display(),
             initramfs.display(),
             serial.display(),
             options.hardware,
+            vsock_hardware.unwrap_or_default(),
         );
-        let vsock = options.vsock.map(|host| {
-            let socket = directory.path().join("vsock");
-            line += &format!(
-                " -chardev socket,id=vsock,path={} -device vhost-user-vsock-pci,chardev=vsock",
-                socket.display()
-            );
-            vsock_device(&socket, host, options.logs)
-        });
-        let vsock = vsock.transpose()?;
         let kernel = format!(
             "console=ttyAMA0 loglevel=4 panic=-1 rdinit={}",
             options.init
