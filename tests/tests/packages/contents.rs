@@ -53,6 +53,30 @@ fn packed_twice_they_are_the_same_bytes() {
     }
 }
 
+/// Also where it is later than the files' own, as that of a commit is than those of a checkout before it.
+#[test]
+fn each_file_has_the_time_of_the_sources() {
+    let later = "4102488000";
+    let packages = Packages::build_agent_at(later, VERSION).unwrap();
+    let times = stdout_of(
+        Command::new("rpm")
+            .args(["--query", "--queryformat=[%{FILEMTIMES}\n]", "--package"])
+            .arg(packages.rpm("dra-guest-agent").unwrap()),
+    )
+    .unwrap();
+    assert!(times.lines().all(|time| time == later), "{times}");
+    let listed = stdout_of(
+        Command::new("dpkg-deb")
+            .arg("--contents")
+            .arg(packages.deb("dra-guest-agent").unwrap()),
+    )
+    .unwrap();
+    assert!(
+        listed.lines().all(|line| line.contains(" 2100-01-01 ")),
+        "{listed}"
+    );
+}
+
 #[test]
 fn they_are_small() {
     for (name, most) in INSTALLED {
