@@ -1,7 +1,7 @@
 //! `make test-aarch64`: the programs for aarch64, whose system calls have other numbers and partly other names. Under
 //! user emulation; on an emulated machine whose agent configures a virtio NIC and reports over vsock to the relay; on
 //! one whose kernel has seccomp and Landlock, for the hook; and their packages. Slow, and so not among the tests of
-//! `make test`. Words on the command line choose checks by their names.
+//! `make test`. A word on the command line chooses checks by their names.
 
 mod fence;
 mod guest;

@@ -1,6 +1,6 @@
 //! `make test-vm-images`: builds an image by the recipe of mkosi, and an initramfs by each of the recipes of dracut and
 //! initramfs-tools, in a Debian that has these programs, and boots them. Slow, and so not among the tests of `make test`.
-//! Words on the command line choose checks by their names.
+//! A word on the command line chooses checks by their names.
 
 mod initramfs;
 mod mkosi;
