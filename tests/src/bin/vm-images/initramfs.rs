@@ -28,7 +28,7 @@ pub(crate) fn of_dracut() -> Result<()> {
         &format!(
             "cp -r /mnt/vm-images/dracut/91dra-guest /usr/lib/dracut/modules.d/ && mkdir {module} && \
              echo 'install() {{ inst_hook pre-mount 50 /mnt/witness; }}' >{module}/module-setup.sh && \
-             dracut --force --no-hostonly --add 'dra-guest witness' /mnt/out/initrd \"$(ls /usr/lib/modules)\""
+             dracut --force --no-hostonly --compress 'zstd -1' --add 'dra-guest witness' /mnt/out/initrd \"$(ls /usr/lib/modules)\""
         ),
     )
 }
@@ -37,6 +37,7 @@ pub(crate) fn of_initramfs_tools() -> Result<()> {
     names_the_nic(
         "initramfs-tools",
         "cp -r /mnt/vm-images/initramfs-tools/. /etc/initramfs-tools/ && \
+         echo 'COMPRESSLEVEL=1' >/etc/initramfs-tools/conf.d/level && \
          cp /mnt/witness /etc/initramfs-tools/scripts/init-premount/witness && \
          mkinitramfs -o /mnt/out/initrd \"$(ls /usr/lib/modules)\"",
     )
