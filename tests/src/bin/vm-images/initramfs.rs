@@ -27,7 +27,7 @@ pub(crate) fn of_dracut() -> Result<()> {
         "dracut",
         &format!(
             "cp -r /mnt/vm-images/dracut/91dra-guest /usr/lib/dracut/modules.d/ && mkdir {module} && \
-             echo 'install() {{ inst_hook pre-mount 50 /mnt/witness; }}' >{module}/module-setup.sh && \
+             echo 'install() {{ inst_hook pre-mount 50 /mnt/witness.sh; }}' >{module}/module-setup.sh && \
              dracut --force --no-hostonly --compress 'zstd -1' --add 'dra-guest witness' /mnt/out/initrd \"$(ls /usr/lib/modules)\""
         ),
     )
@@ -38,7 +38,7 @@ pub(crate) fn of_initramfs_tools() -> Result<()> {
         "initramfs-tools",
         "cp -r /mnt/vm-images/initramfs-tools/. /etc/initramfs-tools/ && \
          echo 'COMPRESSLEVEL=1' >/etc/initramfs-tools/conf.d/level && \
-         cp /mnt/witness /etc/initramfs-tools/scripts/init-premount/witness && \
+         cp /mnt/witness.sh /etc/initramfs-tools/scripts/init-premount/witness && \
          mkinitramfs -o /mnt/out/initrd \"$(ls /usr/lib/modules)\"",
     )
 }
@@ -47,9 +47,9 @@ pub(crate) fn of_initramfs_tools() -> Result<()> {
 /// can be the initramfs' doing alone; then without attributes, which holds up nothing.
 fn names_the_nic(name: &str, commands: &str) -> Result<()> {
     let root = builder()?;
-    fs::write(root.brought("witness"), WITNESS)?;
+    fs::write(root.brought("witness.sh"), WITNESS)?;
     root.stdout_of(&format!(
-        "chmod 0755 /mnt/witness && mkdir -p /mnt/out /mnt/bind && dpkg --install /mnt/{PACKAGES}/*.deb && \
+        "chmod 0755 /mnt/witness.sh && mkdir -p /mnt/out /mnt/bind && dpkg --install /mnt/{PACKAGES}/*.deb && \
          {{ {commands}; }} && systemctl --quiet mask dra-guest-agent.service && \
          echo '/dev/vda / ext4 rw 0 1' >/etc/fstab && cp /boot/vmlinuz-* /mnt/out/vmlinuz && : >/etc/machine-id && \
          mount --bind / /mnt/bind && truncate -s 3G /mnt/out/root.img && \
