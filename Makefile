@@ -62,8 +62,7 @@ test: ## Run every test, with real runtimes, guests and Kubernetes (root, Go)
 test-aarch64: ## Run the aarch64 programs, look at their packages, and boot emulated aarch64 machines (slow; root)
 	@tests/setup/setup.sh guest packages
 	@tests/setup/packages.sh qemu-system-arm qemu-user-static kmod
-	@cargo run --quiet --locked --package dra-guest-tests --bin guest-aarch64
-	@cargo run --quiet --locked --package dra-guest-tests --bin hook-aarch64
+	@cargo run --quiet --locked --package dra-guest-tests --bin aarch64
 
 test-vm-images: ## Build images by the recipes of mkosi, dracut and initramfs-tools, and boot them (slow; root)
 	@tests/setup/setup.sh guest packages

@@ -7,7 +7,8 @@ set -euo pipefail
 
 workspace=$(cd "$(dirname "$0")/.." && pwd)
 cd "$workspace"
-build_directory=${CARGO_TARGET_DIR:-target}
+mkdir -p "${CARGO_TARGET_DIR:-target}"
+build_directory=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
 export CARGO_TARGET_DIR=$build_directory
 out=$build_directory/packages
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -40,7 +41,7 @@ debian_changelog() {
 }
 
 tool() { tests/setup/tools.sh path "$1"; }
-mkdir -p "$out" "$build_directory"
+mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # What goes into packages is laid out in one place: one run at a time.
 exec 9>"$build_directory/packages.lock"
@@ -72,13 +73,22 @@ for target in "${targets[@]}"; do
     cargo run --quiet --locked --package dra-cdi-hook -- spec --hook-path /usr/bin/dra-cdi-hook \
         >"$files/dra-guest-vm.json"
 
+    # What an .rpm is packed from: copies, as it has the times of its files where these are before the sources'.
+    copies=$build_directory/$target/release/package-copies
+    rm -rf "$copies"
+    mkdir -p "$copies/target/$target/release"
+    cp --recursive Cargo.toml packaging systemd deploy "$copies"
+    cp --recursive "$files" "${programs[@]/#/$build_directory/$target/release/}" "$copies/target/$target/release"
+    find "$copies" -exec touch --date="@$time" {} +
+
     for variant in "${variants[@]}"; do
         choice=()
         [ $variant = agent ] || choice=(--variant "$variant")
         SOURCE_DATE_EPOCH=$time "$(tool cargo-deb)" --package dra-guest-packaging --locked --no-build --no-strip --quiet \
             --target "$target" --deb-version "$version-1" --output "$out/" "${choice[@]}"
-        "$(tool cargo-generate-rpm)" --package packaging --arch "$arch" --target "$target" \
-            --target-dir "$build_directory" --source-date "$time" --output "$out/" \
-            "${choice[@]}" --set-metadata "version = \"$version\""
+        generate=$(tool cargo-generate-rpm)
+        (cd "$copies" && "$generate" --package packaging --arch "$arch" --target "$target" --target-dir target \
+            --source-date "$time" --output "$out/" "${choice[@]}" --set-metadata "version = \"$version\"")
     done
+    rm -rf "$copies"
 done

@@ -1,5 +1,5 @@
-//! Suites whose checks share one thing that is slow to make, like a booted guest. Each check is a
-//! test of its own in the result.
+//! Suites without cargo's own harness: whose checks share one thing that is slow to make, like a booted guest, or which
+//! `make` runs by themselves. Each check is a test of its own in the result.
 
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -10,21 +10,38 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// A check of the shared thing; what it changes, the checks after it meet.
 pub type Check<T> = fn(&mut T) -> Result<()>;
 
-/// Runs named checks in their order: the `main` of a test program without cargo's own harness.
+/// Runs named checks of a shared thing in their order: the `main` of a test program without cargo's own harness.
 pub fn run<T: Send + 'static>(
     shared: &'static Shared<T>,
     checks: &[(&'static str, Check<T>)],
 ) -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // The programs behind a guest end with the thread that started them: all checks run on this.
-    arguments.test_threads = Some(1);
     let trials = checks
         .iter()
         .map(|&(name, check)| Trial::test(name, move || shared.with(check).map_err(Failed::from)))
         .collect();
-    let conclusion = libtest_mimic::run(&arguments, trials);
+    let exit = in_order(trials);
     shared.clear();
-    conclusion.exit_code()
+    exit
+}
+
+/// A check that shares nothing with others.
+pub type Alone = fn() -> Result<()>;
+
+/// Runs named checks that share nothing, in their order.
+pub fn run_each(checks: &[(&'static str, Alone)]) -> ExitCode {
+    let trials = checks.iter().map(|&(name, check)| {
+        Trial::test(name, move || {
+            check().map_err(|error| Failed::from(format!("{error:#}")))
+        })
+    });
+    in_order(trials.collect())
+}
+
+fn in_order(trials: Vec<Trial>) -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // The programs behind a guest end with the thread that started them: all checks run on this.
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
 
 /// A value that is made at its first use. One check at a time uses it.

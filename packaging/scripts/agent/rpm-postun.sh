@@ -7,7 +7,7 @@ if [ -d /run/systemd/system ]; then
 fi
 # Nobody owns the package's directories, so rpm leaves them.
 if [ "$1" -eq 0 ]; then
-    for directory in /usr/share/doc/dra-guest-agent /usr/share/licenses/dra-guest-agent /usr/lib/dra-guest /usr/share/dra-guest; do
+    for directory in /usr/share/doc/dra-guest-agent /usr/share/licenses/dra-guest-agent /usr/libexec/dra-guest; do
         [ ! -d "$directory" ] || find "$directory" -depth -type d -empty -delete || :
     done
 fi

@@ -1,10 +1,11 @@
 //! Where the programs of a cluster are: those that a user has, or those that `cluster/build.sh` builds.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::command::made_by;
 use crate::programs::workspace;
 
 /// A directory with programs of Kubernetes.
@@ -41,7 +42,7 @@ impl Components {
     /// # Errors
     /// When the build fails; its own words are on standard error.
     pub fn built() -> Result<Self> {
-        script(&workspace().join("tests/cluster/build.sh"), &["components"])
+        build("components")
     }
 
     /// A DRA driver on upstream's library, built like the others.
@@ -49,7 +50,7 @@ impl Components {
     /// # Errors
     /// See [`Components::built`].
     pub fn driver() -> Result<PathBuf> {
-        script(&workspace().join("tests/cluster/build.sh"), &["driver"])?.program("dra-driver")
+        build("driver")?.program("dra-driver")
     }
 
     /// The program of that name.
@@ -65,18 +66,8 @@ impl Components {
     }
 }
 
-/// Runs a script that prints a directory.
-fn script(script: &Path, arguments: &[&str]) -> Result<Components> {
-    let output = Command::new(script)
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("{} cannot be started", script.display()))?;
-    if !output.status.success() {
-        bail!("{} failed: its words are above", script.display());
-    }
-    let directory = String::from_utf8(output.stdout).context("the directory of the programs")?;
-    Ok(Components {
-        directory: PathBuf::from(directory.trim()),
-    })
+/// What the build script makes of that name.
+fn build(what: &str) -> Result<Components> {
+    let directory = made_by(Command::new(workspace().join("tests/cluster/build.sh")).arg(what))?;
+    Ok(Components { directory })
 }

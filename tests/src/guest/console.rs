@@ -11,6 +11,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::wait;
 
+/// The exit code of a command that took longer than the guest lets it (`timeout(1)`).
+pub(super) const TOOK_LONG: i32 = 124;
+
 /// What a command in the guest came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuestOutput {

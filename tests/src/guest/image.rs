@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-use crate::command::stdout_of;
+use crate::command::{made_by, stdout_of};
 use crate::programs::workspace;
 
 /// The Debian guest without the agent: a kernel, an initramfs and a root disk in the cache.
@@ -38,17 +38,8 @@ impl BaseImage {
     /// When the recipe fails; its own words are on standard error.
     pub fn get() -> Result<Self> {
         let recipe = workspace().join("vm-images/debian/build.sh");
-        let output = Command::new(&recipe)
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("{} cannot be started", recipe.display()))?;
-        if !output.status.success() {
-            bail!("{} failed: its words are above", recipe.display());
-        }
-        let directory = String::from_utf8(output.stdout).context("the recipe's answer")?;
-        Ok(Self {
-            directory: PathBuf::from(directory.trim()),
-        })
+        let directory = made_by(&mut Command::new(recipe))?;
+        Ok(Self { directory })
     }
 
     /// Another than the cache's, with the same three files: `root.img`, `vmlinuz` and `initrd`.
@@ -147,6 +138,13 @@ pub fn add_console(tree: &Path) -> Result<()> {
     )?;
     let unit = "usr/lib/systemd/system/dra-guest-test-console.service";
     write(tree, unit, include_str!("console.service"))?;
+    // A machine that does other things may take longer than systemd waits for a device.
+    let device = "dev-virtio\\x2dports-org.dra\\x2dguest.test.device";
+    write(
+        tree,
+        &format!("etc/systemd/system/{device}.d/patience.conf"),
+        "[Unit]\nJobRunningTimeoutSec=10min\n",
+    )?;
     let wants = tree.join("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants)?;
     symlink(

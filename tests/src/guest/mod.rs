@@ -1,6 +1,8 @@
 //! A Debian guest under QEMU, as KubeVirt builds one: NUMA nodes, a NIC behind a root port of a
-//! node, the VM mount by virtiofs, vsock.
+//! node, the VM mount by virtiofs, vsock. And a small one on an emulated aarch64 machine.
 
+mod aarch64;
+mod beside;
 mod console;
 mod image;
 mod interrupts;
@@ -14,6 +16,7 @@ pub mod pinning;
 mod topology;
 mod witness;
 
+pub use aarch64::{AARCH64, Aarch64Guest, Aarch64Options};
 pub use console::GuestOutput;
 pub use image::{BakedImage, BaseImage, Boot, add_console};
 pub use interrupts::{affinities, function_of, served};

@@ -113,7 +113,7 @@ impl Guest {
     /// Boots the guest's system anew; what is on its disk stays. Returns as [`Guest::wait_until_up`].
     ///
     /// # Errors
-    /// When it does not come up in four minutes.
+    /// When it does not come up in ten minutes.
     pub fn reboot(&mut self) -> Result<String> {
         const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
         let before = self.stdout_of(BOOT_ID)?;

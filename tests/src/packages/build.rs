@@ -30,7 +30,7 @@ impl Packages {
     /// # Errors
     /// When the recipe fails; the error carries its words.
     pub fn build(version: &str) -> Result<Self> {
-        Self::build_with(version, &target(), &[])
+        Self::build_with(version, &target(), SOURCE_TIME, &[])
     }
 
     /// As [`Packages::build`], the agent's alone.
@@ -38,7 +38,15 @@ impl Packages {
     /// # Errors
     /// As [`Packages::build`].
     pub fn build_agent(version: &str) -> Result<Self> {
-        Self::build_with(version, &target(), &["--only", "agent"])
+        Self::build_agent_at(SOURCE_TIME, version)
+    }
+
+    /// As [`Packages::build_agent`], with another time of its files, in seconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Packages::build`].
+    pub fn build_agent_at(time: &str, version: &str) -> Result<Self> {
+        Self::build_with(version, &target(), time, &["--only", "agent"])
     }
 
     /// As [`Packages::build`], for a target.
@@ -46,15 +54,15 @@ impl Packages {
     /// # Errors
     /// As [`Packages::build`].
     pub fn build_for(version: &str, target: &str) -> Result<Self> {
-        Self::build_with(version, target, &[])
+        Self::build_with(version, target, SOURCE_TIME, &[])
     }
 
-    fn build_with(version: &str, target: &str, options: &[&str]) -> Result<Self> {
+    fn build_with(version: &str, target: &str, time: &str, options: &[&str]) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let mut recipe = Command::new(workspace().join("packaging/build.sh"));
         forget_package(&mut recipe);
         let output = recipe
-            .env("SOURCE_DATE_EPOCH", SOURCE_TIME)
+            .env("SOURCE_DATE_EPOCH", time)
             .env("CARGO_TARGET_DIR", target_directory()?)
             .args(["--version", version, "--out"])
             .arg(directory.path())

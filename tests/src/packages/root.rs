@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
+use crate::command::made_by;
 use crate::programs::workspace;
 
 /// Mounts the root for one command, in a mount namespace of its own.
@@ -42,7 +43,7 @@ impl DebianRoot {
     /// # Errors
     /// When the recipe fails; its own words are on standard error.
     pub fn new() -> Result<Self> {
-        Self::of_recipe("root.sh", "")
+        Self::of_kind("minimal", "")
     }
 
     /// As [`DebianRoot::new`], with the programs that build images and with this machine's devices.
@@ -50,26 +51,19 @@ impl DebianRoot {
     /// # Errors
     /// As [`DebianRoot::new`].
     pub fn builder() -> Result<Self> {
-        Self::of_recipe("builder.sh", BUILDER_MOUNTS)
+        Self::of_kind("builder", BUILDER_MOUNTS)
     }
 
-    fn of_recipe(name: &str, mounts: &'static str) -> Result<Self> {
-        let recipe = workspace().join("tests/src/packages").join(name);
-        let output = Command::new(&recipe)
-            .stderr(Stdio::inherit())
-            .output()
-            .with_context(|| format!("{} cannot be started", recipe.display()))?;
-        if !output.status.success() {
-            bail!("{} failed: its words are above", recipe.display());
-        }
-        let lower = String::from_utf8(output.stdout).context("the recipe's answer")?;
+    fn of_kind(kind: &str, mounts: &'static str) -> Result<Self> {
+        let recipe = workspace().join("tests/src/packages/root.sh");
+        let lower = made_by(Command::new(recipe).arg(kind))?;
         let directory = tempfile::tempdir()?;
         for name in ["upper", "work", "root", "host"] {
             fs::create_dir(directory.path().join(name))?;
         }
         Ok(Self {
             directory,
-            lower: PathBuf::from(lower.trim()),
+            lower,
             mounts,
         })
     }

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
+use super::progress::Progress;
 use crate::guest::Guest;
 
 /// A NIC of the guest, by the word of its kernel.
@@ -47,6 +48,19 @@ impl NicFacts {
                 Self::from_line(line, &links).with_context(|| format!("the guest's NIC `{line}`"))
             })
             .collect()
+    }
+
+    /// The step of a walk that asks.
+    ///
+    /// # Errors
+    /// As [`NicFacts::of_guest`].
+    pub(crate) fn look(progress: &mut Progress, guest: &mut Guest) -> Result<Vec<Self>> {
+        progress.step("look at the NICs from inside the guest", || {
+            let nics = Self::of_guest(guest)?;
+            let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
+            let names = names.join(", ");
+            Ok((nics, names))
+        })
     }
 
     fn from_line(line: &str, links: &[Value]) -> Result<Self> {

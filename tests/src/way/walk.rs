@@ -11,7 +11,7 @@ use super::facts::NicFacts;
 use super::node::Node;
 use super::preparation::{bake_image, build_programs, journal};
 use super::progress::Progress;
-use crate::guest::{BakedImage, Guest, GuestOptions, Machine};
+use crate::guest::{BakedImage, Guest, GuestOptions};
 use crate::process::Process;
 use crate::programs::target_directory;
 
@@ -95,18 +95,10 @@ impl Walk {
             Ok((relay, "listens for the guest with vsock CID 5"))
         })?;
         let (mut guest, guest_state) = progress.step("boot the guest under QEMU", || {
-            let mut guest = Guest::start(&GuestOptions {
-                image: &image,
-                nic: NIC_MAC.parse()?,
+            let (guest, state) = Guest::boot(&GuestOptions {
                 share: Some(&node.vm_mount()),
-                vsock: &node.vsock(),
-                fw_cfg: None,
-                smbios: None,
-                machine: Machine::TwoNodes,
-                hardware: "",
-                logs: &self.logs,
+                ..GuestOptions::bare(&image, NIC_MAC.parse()?, &node.vsock(), &self.logs)
             })?;
-            let state = guest.wait_until_up()?;
             let outcome = format!("systemd says: {state}");
             Ok(((guest, state), outcome))
         })?;
@@ -120,11 +112,7 @@ impl Walk {
             };
             Ok((claim, outcome))
         })?;
-        let nics = progress.step("look at the NICs from inside the guest", || {
-            let nics = NicFacts::of_guest(&mut guest)?;
-            let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
-            Ok((nics.clone(), names.join(", ")))
-        })?;
+        let nics = NicFacts::look(progress, &mut guest)?;
         Ok(Arrival {
             guest,
             relay,

@@ -10,7 +10,7 @@ use super::relay::{EVENTS, Relay};
 use super::vm::Vm;
 use crate::cluster::{Cluster, NODE};
 use crate::command::stdout_of;
-use crate::guest::{BakedImage, GUEST_CID, Guest, GuestOptions, Machine};
+use crate::guest::{BakedImage, GUEST_CID, Guest, GuestOptions};
 use crate::programs::target_directory;
 use crate::way::{NIC_MAC, NicFacts, Progress, bake_image, build_programs, journal};
 
@@ -138,18 +138,15 @@ impl WalkOnNode {
         show_claim(progress, &bed, &vm)?;
 
         let (mut guest, guest_state) = progress.step("boot the guest on that emptyDir", || {
-            let mut guest = Guest::start(&GuestOptions {
-                image: &image,
-                nic: NIC_MAC.parse()?,
+            let (guest, state) = Guest::boot(&GuestOptions {
                 share: Some(&vm.vm_mount(&bed)),
-                vsock: &relay.vsock(),
-                fw_cfg: None,
-                smbios: None,
-                machine: Machine::TwoNodes,
-                hardware: "",
-                logs: bed.cluster.control().logs(),
+                ..GuestOptions::bare(
+                    &image,
+                    NIC_MAC.parse()?,
+                    &relay.vsock(),
+                    bed.cluster.control().logs(),
+                )
             })?;
-            let state = guest.wait_until_up()?;
             let outcome = format!("vsock CID {GUEST_CID}; systemd says: {state}");
             Ok(((guest, state), outcome))
         })?;
@@ -162,11 +159,7 @@ impl WalkOnNode {
         show_claim(progress, &bed, &vm)?;
         let events = relay.events(&bed)?;
         progress.shown(&format!("kubectl {}", EVENTS.join(" ")), &events);
-        let nics = progress.step("look at the NICs from inside the guest", || {
-            let nics = NicFacts::of_guest(&mut guest)?;
-            let names: Vec<&str> = nics.iter().map(|nic| nic.name.as_str()).collect();
-            Ok((nics.clone(), names.join(", ")))
-        })?;
+        let nics = NicFacts::look(progress, &mut guest)?;
         Ok(Arrival {
             guest,
             relay,

@@ -142,6 +142,7 @@ fn main() -> ExitCode {
                 "a_removal_leaves_the_nics_and_nothing_that_runs",
                 package::removed,
             ),
+            ("removed_and_put_back_it_runs_again", package::put_back),
             ("a_purge_leaves_nothing_in_etc_and_run", package::purged),
         ],
     )

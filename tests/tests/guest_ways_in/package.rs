@@ -71,12 +71,30 @@ pub(crate) fn removed(told: &mut Told) -> Result<()> {
     Ok(())
 }
 
+pub(crate) fn put_back(told: &mut Told) -> Result<()> {
+    told.guest
+        .stdout_of("dpkg --install /root/later.deb 2>&1")?;
+    wait_until_ready(told)?;
+    let active = told
+        .guest
+        .stdout_of("systemctl is-active dra-guest-agent.service")?;
+    ensure!(active.trim() == "active", "{active}");
+    // One that the administrator stopped stays so in an upgrade.
+    told.guest.stdout_of(
+        "systemctl stop dra-guest-agent.service && dpkg --install /root/first.deb 2>&1",
+    )?;
+    let active = told
+        .guest
+        .run("systemctl is-active dra-guest-agent.service")?;
+    ensure!(active.stdout.trim() == "inactive", "{active:?}");
+    Ok(())
+}
+
 pub(crate) fn purged(told: &mut Told) -> Result<()> {
     let before = nic(told)?;
     told.guest.stdout_of("dpkg --purge dra-guest-agent 2>&1")?;
     let left = told.guest.stdout_of(
-        "find /etc /run/systemd /run/NetworkManager /run/dra-guest -name '*dra-guest*' \
-         ! -name '*test-console*' 2>/dev/null || true",
+        "find /etc /run -name '*dra-guest*' ! -path '*dra?guest*test*' 2>/dev/null || true",
     )?;
     ensure!(left.trim().is_empty(), "{left}");
     let after = nic(told)?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::packages::{Packages, target};
-use dra_guest_tests::programs::workspace;
+use dra_guest_tests::programs::{target_directory, workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -53,6 +53,30 @@ fn packed_twice_they_are_the_same_bytes() {
     }
 }
 
+/// Also where it is later than the files' own, as that of a commit is than those of a checkout before it.
+#[test]
+fn each_file_has_the_time_of_the_sources() {
+    let later = "4102488000";
+    let packages = Packages::build_agent_at(later, VERSION).unwrap();
+    let times = stdout_of(
+        Command::new("rpm")
+            .args(["--query", "--queryformat=[%{FILEMTIMES}\n]", "--package"])
+            .arg(packages.rpm("dra-guest-agent").unwrap()),
+    )
+    .unwrap();
+    assert!(times.lines().all(|time| time == later), "{times}");
+    let listed = stdout_of(
+        Command::new("dpkg-deb")
+            .arg("--contents")
+            .arg(packages.deb("dra-guest-agent").unwrap()),
+    )
+    .unwrap();
+    assert!(
+        listed.lines().all(|line| line.contains(" 2100-01-01 ")),
+        "{listed}"
+    );
+}
+
 #[test]
 fn they_are_small() {
     for (name, most) in INSTALLED {
@@ -64,6 +88,24 @@ fn they_are_small() {
         let packed = fs::metadata(packages().deb(name).unwrap()).unwrap().len();
         println!("{name}: {packed} bytes, installed {bytes}");
         assert!(bytes <= most, "{name}: {bytes}");
+    }
+}
+
+/// Else another directory would give other bytes, and the packages would tell of the machine that built them.
+#[test]
+fn no_program_names_the_directory_that_it_was_built_in() {
+    let directories = [workspace(), target_directory().unwrap()];
+    for package in ["dra-guest-agent", "dra-guest-node"] {
+        let tree = unpacked(package);
+        let programs = tree.path().join("usr/bin");
+        for program in files(&programs) {
+            let bytes = fs::read(programs.join(&program)).unwrap();
+            for directory in &directories {
+                let name = directory.as_os_str().as_encoded_bytes();
+                let found = bytes.windows(name.len()).any(|part| part == name);
+                assert!(!found, "{program} names {}", directory.display());
+            }
+        }
     }
 }
 

@@ -69,6 +69,17 @@ fn an_upgrade_leaves_the_administrators_choices() {
         .stdout_of("dpkg-query --show --showformat='${Version}' dra-guest-agent")
         .unwrap();
     assert_eq!(installed, "0.1.1-1");
+
+    // And back again.
+    install(&root, &packages().deb(AGENT).unwrap());
+    let version = root.stdout_of("dra-guest-agent --version").unwrap();
+    assert_eq!(version.trim(), "dra-guest-agent 0.1.0");
+    let enabled = root
+        .run("systemctl is-enabled dra-guest-agent.service")
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&enabled.stdout).trim(), "disabled");
+    let policy = root.stdout_of("cat /etc/dra-guest/agent.toml").unwrap();
+    assert_eq!(policy, "[[device]]\n");
 }
 
 #[test]
@@ -78,6 +89,10 @@ fn removed_it_is_remembered_and_purged_it_is_gone() {
     for package in [AGENT, NODE] {
         install(&root, &packages().deb(package).unwrap());
     }
+    let verified = root
+        .stdout_of("dpkg --verify dra-guest-agent dra-guest-node")
+        .unwrap();
+    assert_eq!(verified, "");
     root.stdout_of(
         "mkdir -p /etc/dra-guest/agent.d /run/dra-guest && \
          echo '[[device]]' >/etc/dra-guest/agent.toml && : >/etc/dra-guest/relay.conf && \
@@ -95,15 +110,21 @@ fn removed_it_is_remembered_and_purged_it_is_gone() {
         .stdout_of("systemctl is-enabled dra-guest-agent.service")
         .unwrap();
     assert_eq!(enabled.trim(), "enabled");
-    root.stdout_of("dpkg --purge dra-guest-agent dra-guest-node")
-        .unwrap();
+    root.stdout_of(
+        "mkdir -p /run/systemd/system/a.service.d && \
+         : >/run/systemd/system/a.service.d/90-dra-guest.conf && \
+         dpkg --purge dra-guest-agent dra-guest-node",
+    )
+    .unwrap();
     let after = root.files().unwrap();
     let left: Vec<_> = after.difference(&before).collect();
     let missing: Vec<_> = before.difference(&after).collect();
-    // A directory of systemd's, which others use as well.
+    // Directories of systemd's, which others use as well.
+    let others = ["network", "system", "system/a.service.d"];
+    let others = others.map(|name| format!("/run/systemd/{name} -> "));
     let left: Vec<_> = left
         .into_iter()
-        .filter(|path| !path.starts_with("/run/systemd/network -> "))
+        .filter(|path| !others.contains(path))
         .collect();
     assert!(
         left.is_empty() && missing.is_empty(),

@@ -65,7 +65,9 @@ fn its_presets_are_in_force_upgrades_leave_them_and_nothing_is_left() {
     };
     assert_eq!(state("dra-guest-agent.service"), "enabled");
     assert_eq!(state("dra-guest-relay.service"), "disabled");
-    let verified = root.rpm("--verify --nodeps dra-guest-agent").unwrap();
+    let verified = root
+        .rpm("--verify --nodeps dra-guest-agent dra-guest-node")
+        .unwrap();
     assert_eq!(verified.trim(), "");
 
     root.stdout_of(
@@ -80,6 +82,18 @@ fn its_presets_are_in_force_upgrades_leave_them_and_nothing_is_left() {
     assert_eq!(spec, "{}\n");
     let versions = root.rpm("--query dra-guest-agent dra-guest-node").unwrap();
     assert_eq!(versions.matches("-0.1.1-1.").count(), 2, "{versions}");
+
+    // And back again.
+    for name in [AGENT, NODE] {
+        rpm(
+            &root,
+            "--upgrade --oldpackage",
+            &packages().rpm(name).unwrap(),
+        );
+    }
+    assert_eq!(state("dra-guest-agent.service"), "disabled");
+    let version = root.stdout_of("dra-guest-agent --version").unwrap();
+    assert_eq!(version.trim(), "dra-guest-agent 0.1.0");
 
     root.stdout_of("systemctl --quiet enable dra-guest-agent.service")
         .unwrap();

@@ -9,15 +9,19 @@ check() {
 }
 
 depends() {
-    echo udev-rules
+    # The drivers of NICs are in kernel-network-modules: on Debian in the package dracut-network.
+    echo systemd udev-rules kernel-network-modules
 }
 
 installkernel() {
-    instmods virtiofs qemu_fw_cfg virtio_net
+    # Loaded where the initramfs runs, and maybe not where it is made.
+    hostonly='' instmods virtiofs qemu_fw_cfg virtio_net
 }
 
 install() {
-    inst_multiple /usr/bin/dra-guest-agent grep mount umount mkdir
+    inst_multiple /usr/bin/dra-guest-agent mkdir modprobe mount udevadm umount
     inst_multiple -o '/etc/dra-guest/*' '/etc/dra-guest/agent.d/*'
-    inst_hook pre-mount 10 "$moddir/dra-guest.sh"
+    inst_script "$moddir/dra-guest-initrd.sh" /usr/libexec/dra-guest/initrd
+    inst_simple "$moddir/dra-guest-initrd.service" "$systemdsystemunitdir/dra-guest-initrd.service"
+    $SYSTEMCTL --quiet --root "$initdir" add-wants initrd.target dra-guest-initrd.service
 }

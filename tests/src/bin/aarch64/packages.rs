@@ -5,16 +5,15 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use dra_guest_tests::command::stdout_of;
+use dra_guest_tests::guest::AARCH64;
 use dra_guest_tests::packages::{Packages, target};
-
-use super::TARGET;
 
 /// `EM_AARCH64` (elf(5)), little-endian at byte 18.
 const MACHINE: [u8; 2] = [183, 0];
 
-pub(super) fn same_but_for_the_architecture() -> Result<()> {
+pub(crate) fn same_but_for_the_architecture() -> Result<()> {
     let here = Packages::build("0.1.0")?;
-    let there = Packages::build_for("0.1.0", TARGET)?;
+    let there = Packages::build_for("0.1.0", AARCH64)?;
     for (name, programs) in [
         ("dra-guest-agent", &["dra-guest-agent"][..]),
         (

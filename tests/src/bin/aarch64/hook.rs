@@ -7,14 +7,13 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::command::stdout_of;
+use dra_guest_tests::guest::AARCH64;
 use dra_guest_tests::programs::{static_program, static_program_for, workspace};
 use serde_json::Value;
 
-use crate::TARGET;
-
 /// The same output and files as the program of this machine.
 pub(crate) fn commands() -> Result<()> {
-    let hook = static_program_for("dra-cdi-hook", TARGET)?;
+    let hook = static_program_for("dra-cdi-hook", AARCH64)?;
     let native = static_program("dra-cdi-hook")?;
     let emulated = || {
         let mut command = Command::new("qemu-aarch64-static");

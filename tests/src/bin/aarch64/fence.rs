@@ -1,26 +1,20 @@
-//! The hook on an emulated aarch64 machine, with a kernel of Debian's.
+//! The hook on an emulated machine, with a kernel of Debian's: each way through a run, and every attempt to leave its
+//! fence.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_guest_tests::command::stdout_of;
-use dra_guest_tests::process::{Process, tail};
-use dra_guest_tests::programs::{static_program_for, workspace};
-use dra_guest_tests::wait;
+use dra_guest_tests::guest::{AARCH64, Aarch64Guest, Aarch64Options};
+use dra_guest_tests::programs::{cargo, static_program_for};
+use dra_guest_tests::way::Walk;
 use serde_json::Value;
-
-use crate::TARGET;
 
 const METADATA: &str = include_str!("../../../../cdi-hook/tests/container/vf-metadata.json");
 const DOCUMENT: &str = include_str!("../../../../cdi-hook/tests/container/vf-document.json");
-/// The machine is emulated, on a machine that does other things.
-const PATIENCE: Duration = Duration::from_mins(5);
-
-/// Each run of `init`: how it ends, and what it says.
+/// Each run of `fence-init`: how it ends, and what it says.
 const RESULTS: &[(&str, &str, &str)] = &[
     (
         "written",
@@ -47,49 +41,18 @@ const RESULTS: &[(&str, &str, &str)] = &[
     ("fence", "0", "attempts to leave the fence: "),
 ];
 
-pub(crate) fn fence() -> Result<()> {
-    let recipe = workspace().join("vm-images/aarch64/build.sh");
-    let output = Command::new(&recipe).stderr(Stdio::inherit()).output()?;
-    ensure!(
-        output.status.success(),
-        "{} failed: its words are above",
-        recipe.display()
-    );
-    let base = PathBuf::from(String::from_utf8(output.stdout)?.trim());
-
-    let directory = tempfile::tempdir_in("/tmp")?;
-    let initramfs = directory.path().join("initrd");
-    with_hook(&base.join("initrd"), &initramfs)?;
-    let serial = directory.path().join("serial.log");
-    let line = format!(
-        "-nodefaults -no-user-config -no-reboot -display none -machine virt -cpu max -accel tcg,thread=multi -m 512 -smp 2 \
-         -kernel {} -initrd {} -serial file:{}",
-        base.join("vmlinuz").display(),
-        initramfs.display(),
-        serial.display(),
-    );
-    let mut arguments: Vec<&str> = line.split_whitespace().collect();
-    arguments.extend([
-        "-append",
-        "console=ttyAMA0 loglevel=4 panic=-1 rdinit=/hook/init",
-    ]);
-    let mut qemu = Process::start(
-        "qemu",
-        Path::new("qemu-system-aarch64"),
-        arguments,
-        directory.path(),
-    )?;
-    wait::until("the guest has said all", PATIENCE, || {
-        qemu.check()?;
-        let said = fs::read_to_string(&serial).unwrap_or_default();
-        Ok(said.contains("the guest has said all").then_some(()))
-    })
-    .with_context(|| tail(&serial, 30))?;
-    let said = fs::read_to_string(&serial)?;
-    for line in said.lines().filter(|line| line.starts_with("kernel: ")) {
-        println!("  {}", line.trim());
-    }
-    check(&said)
+pub(crate) fn holds() -> Result<()> {
+    let logs = Walk::new("hook_aarch64")?.logs;
+    let tree = tempfile::tempdir()?;
+    lay_out(&tree.path().join("hook"))?;
+    let mut guest = Aarch64Guest::start(&Aarch64Options {
+        tree: tree.path(),
+        init: "/hook/init",
+        vsock: None,
+        hardware: "",
+        logs: &logs,
+    })?;
+    check(&guest.all_it_says()?)
 }
 
 fn check(said: &str) -> Result<()> {
@@ -116,37 +79,25 @@ fn check(said: &str) -> Result<()> {
     Ok(())
 }
 
-/// The initramfs, and behind it a second one with the hook: the kernel unpacks them one after the other.
-fn with_hook(base: &Path, out: &Path) -> Result<()> {
-    let tree = tempfile::tempdir()?;
-    let hook = tree.path().join("hook");
-    fs::create_dir(&hook)?;
-    fs::copy(
-        static_program_for("dra-cdi-hook", TARGET)?,
-        hook.join("dra-cdi-hook"),
-    )?;
+fn lay_out(hook: &Path) -> Result<()> {
+    fs::create_dir(hook)?;
+    let program = static_program_for("dra-cdi-hook", AARCH64)?;
+    fs::copy(program, hook.join("dra-cdi-hook"))?;
     fs::copy(fence_test()?, hook.join("fence"))?;
     fs::write(hook.join("metadata.json"), METADATA)?;
     fs::write(hook.join("document.json"), DOCUMENT)?;
-    fs::write(hook.join("init"), include_str!("init"))?;
+    fs::write(hook.join("init"), include_str!("fence-init"))?;
     for program in ["init", "fence"] {
         fs::set_permissions(hook.join(program), fs::Permissions::from_mode(0o755))?;
     }
-    let script = "cp \"$1\" \"$2\" && cd \"$3\" && find . | cpio -o -H newc --quiet >>\"$2\"";
-    stdout_of(
-        Command::new("sh")
-            .args(["-c", script, "sh"])
-            .args([base, out, tree.path()]),
-    )?;
     Ok(())
 }
 
 /// Builds the test that tries the fence.
 fn fence_test() -> Result<PathBuf> {
-    let output = Command::new("cargo")
-        .current_dir(workspace())
+    let output = cargo()
         .args([
-            "test", "--quiet", "--locked", "--no-run", "--target", TARGET,
+            "test", "--quiet", "--locked", "--no-run", "--target", AARCH64,
         ])
         .args(["--package=dra-cdi-hook", "--test=fence"])
         .arg("--message-format=json-render-diagnostics")
