@@ -59,11 +59,14 @@ pub(super) fn arguments(
     match &image.boot {
         Boot::Kernel { kernel, initramfs } => {
             let options = &image.kernel_options;
+            // Where the machine is busy, the emulator now and then loses the wake-up of a CPU's timer. One that comes
+            // again and again gets over that; one that is set each time never comes again.
+            let ticks = "nohz=off highres=off";
             line.option("-kernel", kernel);
             line.option("-initrd", initramfs);
             line.option(
                 "-append",
-                format!("root=/dev/vda console=ttyS0 loglevel=4 {options}"),
+                format!("root=/dev/vda console=ttyS0 loglevel=4 {ticks} {options}"),
             );
         }
         Boot::Firmware(file) => line.option(

@@ -1,6 +1,8 @@
 //! The first boot: what it waits for, and what it costs.
 
-use anyhow::{Context as _, Result, ensure};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::Booted;
 
@@ -45,12 +47,58 @@ pub(crate) fn waits_for_no_nic(booted: &mut Booted) -> Result<()> {
         ensure!(!orders.contains(".device"), "{unit}: {orders}");
         ensure!(!orders.contains("network-online"), "{unit}: {orders}");
     }
+    Ok(())
+}
+
+/// What the boot waited for, one after the other: the agent is a twentieth of cloud-init in it at most.
+pub(crate) fn is_hardly_waited_for(booted: &mut Booted) -> Result<()> {
     let chain = booted
         .guest
         .stdout_of("systemd-analyze critical-chain --no-pager multi-user.target")?;
     println!("{chain}");
     ensure!(!chain.contains(".device"), "{chain}");
+    let (agent, cloud_init) = (
+        in_chain(&chain, "dra-guest")?,
+        in_chain(&chain, "cloud-init")?,
+    );
+    println!("in it: the agent {agent:?}, cloud-init {cloud_init:?}");
+    ensure!(
+        !cloud_init.is_zero(),
+        "cloud-init is not in the chain: {chain}"
+    );
+    ensure!(agent * 20 <= cloud_init, "{agent:?}, {cloud_init:?}");
     Ok(())
+}
+
+/// What the units take in a chain whose names begin like this: `└─NAME.service @9.692s +1min 18.292s`.
+fn in_chain(chain: &str, begin: &str) -> Result<Duration> {
+    let mut all = Duration::ZERO;
+    for line in chain.lines() {
+        let line = line.trim_start_matches([' ', '└', '─']);
+        let (true, Some((_, taken))) = (line.starts_with(begin), line.split_once('+')) else {
+            continue;
+        };
+        all += taken
+            .split_whitespace()
+            .map(time)
+            .sum::<Result<Duration>>()
+            .with_context(|| line.to_owned())?;
+    }
+    Ok(all)
+}
+
+/// systemd's `1min`, `18.292s`, `901ms`.
+fn time(text: &str) -> Result<Duration> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let seconds = match text.trim_start_matches(digits) {
+        "min" => 60.0,
+        "s" => 1.0,
+        "ms" => 1e-3,
+        unit => bail!("no unit of time: {unit:?}"),
+    };
+    Ok(Duration::try_from_secs_f64(
+        digits.parse::<f64>()? * seconds,
+    )?)
 }
 
 fn monotonic(booted: &mut Booted, unit: &str, property: &str) -> Result<u64> {

@@ -122,6 +122,10 @@ fn main() -> ExitCode {
             ),
             ("no_unit_waits_for_a_nic", first::waits_for_no_nic),
             (
+                "the_agent_is_a_twentieth_of_cloud_init_in_the_critical_chain_at_most",
+                first::is_hardly_waited_for,
+            ),
+            (
                 "the_agent_is_ready_soon_after_its_start",
                 first::time_to_ready,
             ),
