@@ -4,9 +4,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{
-    FOREIGN_MAC, LEFT_MAC, Machine, Managed, ManagedOptions, Manager, igb_and_left, left_hardware,
+    FOREIGN_MAC, LEFT_MAC, Machine, Managed, ManagedOptions, Manager, NIC_PCI_ADDRESS,
+    igb_and_left, left_hardware, pinning,
 };
 use dra_guest_tests::suite::{self, Shared};
 use dra_guest_tests::wait;
@@ -33,7 +34,7 @@ fn connection(name: &str, mac: &str, address: &str) -> String {
 static BOOTED: Shared<Managed> = Shared::new(|| {
     Managed::boot(&ManagedOptions {
         machine: Machine::TwoNodes,
-        kernel_options: "",
+        kernel_options: "isolcpus=3",
         name: "guest_network_manager",
         managers: &[Manager::NetworkManager],
         policy: POLICY,
@@ -81,6 +82,8 @@ fn main() -> ExitCode {
                 handed_over_late,
             ),
             ("revert_gives_the_nics_back", reverted),
+            // It pins, and takes nothing back.
+            ("a_cpu_isolated_at_boot_is_not_taken", isolated),
         ],
     )
 }
@@ -94,6 +97,24 @@ fn nic_stays(booted: &mut Managed) -> Result<()> {
         "{report}"
     );
     Ok(())
+}
+
+/// The NIC is on node 1, whose CPUs are 2 and 3; the kernel was told at boot to leave the latter alone.
+fn isolated(booted: &mut Managed) -> Result<()> {
+    let guest = &mut booted.guest;
+    let isolated = guest.stdout_of("cat /sys/devices/system/cpu/isolated")?;
+    ensure!(isolated.trim() == "3", "the kernel has isolated {isolated}");
+    guest.stdout_of("systemctl start dra-guest-agent.service")?;
+    let allowed = guest.stdout_of(
+        "dra-guest-agent exec --device net1 -- grep Cpus_allowed_list /proc/self/status",
+    )?;
+    ensure!(allowed.trim() == "Cpus_allowed_list:\t2", "{allowed}");
+    let env = guest.stdout_of("dra-guest-agent env --device net1")?;
+    for line in ["DRA_GUEST_CPUS=2", "DRA_GUEST_ISOLATED_CPUS=3"] {
+        ensure!(env.lines().any(|said| said == line), "{line}: {env}");
+    }
+    pinning::follow(guest, "[[device]]\nrequest = \"igb\"\nirq = \"spread\"\n")?;
+    pinning::wait_until_spread(guest, NIC_PCI_ADDRESS, &["2"])
 }
 
 fn manager_leaves(booted: &mut Managed) -> Result<()> {
@@ -171,11 +192,24 @@ fn reverted(booted: &mut Managed) -> Result<()> {
     let files = "ls /run/systemd/network /run/NetworkManager/conf.d";
     let files = booted.guest.stdout_of(files)?;
     ensure!(!files.contains("dra-guest"), "{files}");
-    let states = "nmcli --terse --fields DEVICE,STATE device";
-    let list = booted.guest.stdout_of(states)?;
-    ensure!(list.contains("enp0s16:connected"), "{list}");
-    let restart = format!("systemctl restart NetworkManager.service && {states}");
-    let list = booted.guest.stdout_of(&restart)?;
-    ensure!(!list.contains("unmanaged"), "{list}");
-    Ok(())
+    come_to(booted, "the left NIC is connected", |list| {
+        list.contains("enp0s16:connected")
+    })?;
+    booted
+        .guest
+        .stdout_of("systemctl restart NetworkManager.service")?;
+    come_to(booted, "every NIC is managed", |list| {
+        list.contains("ens1:") && !list.contains("unmanaged")
+    })
+}
+
+/// The manager connects what it has back in its own time.
+fn come_to(booted: &mut Managed, what: &str, is_so: fn(&str) -> bool) -> Result<()> {
+    let mut last = String::new();
+    let came = wait::until(what, wait::PATIENCE, || {
+        let states = "nmcli --terse --fields DEVICE,STATE device";
+        last = booted.guest.stdout_of(states)?;
+        Ok(is_so(&last).then_some(()))
+    });
+    came.with_context(|| last)
 }
