@@ -107,13 +107,13 @@ impl Process {
         Ok(())
     }
 
-    /// Waits, at most 10 s, until the program has made the file `path`, a socket usually.
+    /// Waits, at most [`wait::PATIENCE`], until the program has made the file `path`, a socket usually.
     ///
     /// # Errors
     /// When it ends or the time is over.
     pub fn wait_for_file(&mut self, path: &Path) -> Result<()> {
         let what = format!("{}: {}", self.name, path.display());
-        wait::until(&what, Duration::from_secs(10), || {
+        wait::until(&what, wait::PATIENCE, || {
             self.check()?;
             Ok(path.exists().then_some(()))
         })

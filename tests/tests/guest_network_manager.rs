@@ -2,7 +2,6 @@
 #![allow(clippy::indexing_slicing, missing_docs)]
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{
@@ -163,7 +162,7 @@ fn foe(booted: &mut Managed) -> Result<()> {
         message.contains("set the MTU of net1 from 1500 to 9000"),
         "{report}"
     );
-    wait::until("the MTU is right again", Duration::from_secs(40), || {
+    wait::until("the MTU is right again", wait::PATIENCE, || {
         let shown = booted.guest.stdout_of("cat /sys/class/net/net1/mtu")?;
         Ok((shown.trim() == "9000").then_some(()))
     })

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use serde_json::json;
 
 use crate::guest::{
@@ -74,7 +74,6 @@ fn interrupts(guest: &mut Guest) -> Result<[u64; 2]> {
         // The kernel moves an interrupt with the next that comes.
         served(guest, names)?;
         let (near, all) = served(guest, names)?;
-        ensure!(all > 100, "{all} interrupts are too few");
         Ok(near * 100 / all)
     };
     let before = share(guest)?;

@@ -37,15 +37,13 @@ impl Console {
     pub(super) fn connect(socket: &Path) -> Result<Self> {
         // The file is there a moment before QEMU listens.
         let what = format!("QEMU's console {}", socket.display());
-        let writer = wait::until(
-            &what,
-            Duration::from_secs(10),
-            || match UnixStream::connect(socket) {
+        let writer = wait::until(&what, wait::PATIENCE, || {
+            match UnixStream::connect(socket) {
                 Ok(stream) => Ok(Some(stream)),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
                 Err(error) => Err(error).context(what.clone()),
-            },
-        )?;
+            }
+        })?;
         // A wait for an answer is made of short ones: it can be interrupted.
         writer.set_read_timeout(Some(Duration::from_millis(200)))?;
         let reader = BufReader::new(writer.try_clone()?);

@@ -3,16 +3,17 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
+
+use crate::wait;
 
 /// Tells QEMU to do one thing, and gives back what it returns.
 pub(super) fn tell(socket: &Path, command: &Value) -> Result<Value> {
     let stream = UnixStream::connect(socket)
         .with_context(|| format!("QEMU's monitor {}", socket.display()))?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_read_timeout(Some(wait::PATIENCE))?;
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
     let mut returned = Value::Null;

@@ -6,7 +6,6 @@ mod owners;
 mod stacked;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{FOREIGN_MAC, LEFT_MAC, Machine, Managed, ManagedOptions, Manager};
@@ -209,7 +208,7 @@ fn events_again(booted: &mut Managed) -> Result<()> {
     booted
         .guest
         .stdout_of("udevadm trigger --action=add --subsystem-match=net && udevadm settle")?;
-    wait::until("net3 is back", Duration::from_secs(20), || {
+    wait::until("net3 is back", wait::PATIENCE, || {
         let shown = booted.guest.run("ip link show net3")?;
         Ok((shown.code == 0).then_some(()))
     })?;
@@ -243,7 +242,7 @@ fn virtual_function(booted: &mut Managed) -> Result<()> {
     ensure!(report["guestPciAddress"] == VF_ADDRESS, "{report}");
     // networkd has its attention first, since the MAC address was not known before, and lets go.
     let mut seen = String::new();
-    let settled = wait::until("vf1 is ours", Duration::from_secs(40), || {
+    let settled = wait::until("vf1 is ours", wait::PATIENCE, || {
         seen = booted.guest.stdout_of(
             "ip address show dev vf1; networkctl list --no-legend --no-pager vf1; \
              grep -H . /run/systemd/network/00-dra-guest*.network",
