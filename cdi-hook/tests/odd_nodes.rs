@@ -1,4 +1,4 @@
-//! `install` and `uninstall` on nodes, and with options, that an administrator got wrong.
+//! `install` and `uninstall` on nodes, and with options, that an administrator got wrong; links, and what cannot be written.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,8 +10,9 @@ mod node;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
-use node::Node;
+use node::{HOOK, Node};
 
 const SPEC: &str = "etc/cdi/dra-guest-vm.json";
 
@@ -92,4 +93,47 @@ fn a_path_with_spaces_is_a_path() {
     let spec = fs::read_to_string(node.path(SPEC)).unwrap();
     assert!(spec.contains("\"/opt/a b/bin/dra-cdi-hook\""), "{spec}");
     assert!(node.path("opt/a b/bin/dra-cdi-hook").exists());
+}
+
+#[test]
+fn links_are_followed_inside_the_nodes_root_only() {
+    let node = Node::new();
+    fs::remove_dir_all(node.path("var/run")).ok();
+    fs::create_dir_all(node.path("run")).unwrap();
+    symlink("/run", node.path("var/run")).unwrap();
+    node.install(&[]);
+    assert!(node.path("run/cdi").is_dir());
+    // A link in the place of a file is somebody's, and is never written through.
+    fs::write(node.path("canary"), "canary").unwrap();
+    fs::remove_file(node.path(SPEC)).unwrap();
+    symlink(node.path("canary"), node.path(SPEC)).unwrap();
+    assert_eq!(node.run(&["install"]).0, Some(1));
+    node.install(&["--force"]);
+    assert!(node.path(SPEC).symlink_metadata().unwrap().is_file());
+    assert_eq!(fs::read(node.path("canary")).unwrap(), b"canary");
+}
+
+#[test]
+fn a_read_only_directory_is_named_with_what_to_do() {
+    let node = Node::new();
+    fs::create_dir_all(node.path("etc/cdi")).unwrap();
+    let output = Command::new("unshare")
+        .args(["--mount", "--propagation=private", "sh", "-c"])
+        .arg(
+            "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && shift && exec \"$@\"",
+        )
+        .arg("sh")
+        .arg(node.path("etc"))
+        .args([HOOK, "install", "--root"])
+        .arg(node.path(""))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("/etc/cdi/dra-guest-vm.json cannot be written")
+            && stderr.contains("Read-only file system")
+            && stderr.contains("name a directory with --cdi-dir"),
+        "{stderr}"
+    );
 }
