@@ -10,12 +10,14 @@ use serde_json::{Value, json};
 
 use super::floor::Floor;
 use super::memory::{Memory, memory_of_run};
+use super::nmstate::Nmstate;
 use super::system_calls::{SystemCalls, count};
 use super::timing::{Candidate, medians};
 use crate::command::stdout_of;
 use crate::programs::static_program;
 
 const MTU: u64 = 1400;
+const PREFIX_LENGTH: u8 = 24;
 
 /// So many NICs, ends of veth pairs, in the network namespace of this process.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub struct ManyNicsFigures {
     pub second_calls: SystemCalls,
     /// `plan` of all that `apply` does.
     pub plan: Duration,
+    /// The same addresses by `nmstatectl apply --kernel`, of interfaces that have their names already; no MTU.
+    pub nmstate: Duration,
     /// The memory of `run`.
     pub memory: Memory,
 }
@@ -106,7 +110,8 @@ impl ManyNics {
         let apply = self.command("apply");
         let plan = self.command("plan");
         let floor = Floor::of(&apply, &self.directory, &self.directory.join("run"))?;
-        self.check()?;
+        self.check(MTU)?;
+        let nmstate = self.nmstate(rounds)?;
         let text = |path: &Path| {
             path.to_str()
                 .map(str::to_owned)
@@ -146,7 +151,7 @@ impl ManyNics {
             .try_into()
             .ok()
             .context("five candidates")?;
-        self.check()?;
+        self.check(MTU)?;
         let warm = [candidate("a second apply", apply.clone(), &|| Ok(()))];
         let second_apply = medians(rounds, &warm)?
             .first()
@@ -161,7 +166,7 @@ impl ManyNics {
         let calls = count(&apply, &self.directory)?;
         self.reset()?;
         let memory = memory_of_run(&self.command("run"), &self.directory.join("run"))?;
-        self.check()?;
+        self.check(MTU)?;
         self.remove()?;
         Ok(ManyNicsFigures {
             count: self.count,
@@ -175,8 +180,27 @@ impl ManyNics {
             second_apply,
             second_calls,
             plan,
+            nmstate,
             memory,
         })
+    }
+
+    fn nmstate(&self, rounds: usize) -> Result<Duration> {
+        let interfaces =
+            (1..=self.count).map(|nic| (format!("vf{nic}"), address(nic), PREFIX_LENGTH));
+        let nmstate = Nmstate::new(&self.directory, interfaces)?;
+        let candidate = Candidate {
+            name: "nmstatectl apply --kernel",
+            command: nmstate.command().context("a path is not UTF-8")?,
+            stdin: b"",
+            reset: &|| {
+                self.reset()?;
+                self.batch(|nic| format!("link set dev eth{nic} name vf{nic}\n"))
+            },
+        };
+        let times = medians(rounds, &[candidate])?;
+        self.check(1500)?;
+        times.first().copied().context("one candidate")
     }
 
     fn command<'a>(&'a self, command: &'a str) -> Vec<&'a str> {
@@ -196,7 +220,7 @@ impl ManyNics {
                     "device": format!("vf-{nic}"),
                     "network": {
                         "interfaceName": format!("vf{nic}"), "macAddress": mac(nic),
-                        "ipAddresses": [address(nic)]
+                        "ipAddresses": [format!("{}/{PREFIX_LENGTH}", address(nic))]
                     },
                 })
             })
@@ -225,7 +249,7 @@ impl ManyNics {
         self.batch(|nic| format!("link delete dev vf{nic}\n"))
     }
 
-    fn check(&self) -> Result<()> {
+    fn check(&self, mtu: u64) -> Result<()> {
         let json = stdout_of(Command::new("ip").args(["-json", "-4", "address", "show", "up"]))?;
         let nics: Vec<Value> = serde_json::from_str(&json)?;
         for nic in 1..=self.count {
@@ -234,9 +258,11 @@ impl ManyNics {
                 .iter()
                 .find(|found| found.get("ifname") == Some(&json!(name)));
             let found = found.with_context(|| format!("{name} is not up or has no address"))?;
-            ensure!(found.get("mtu") == Some(&json!(MTU)), "its MTU: {found}");
-            let ip = address(nic).replace("/24", "");
-            ensure!(found.to_string().contains(&ip), "its address: {found}");
+            ensure!(found.get("mtu") == Some(&json!(mtu)), "its MTU: {found}");
+            ensure!(
+                found.to_string().contains(&address(nic)),
+                "its address: {found}"
+            );
         }
         Ok(())
     }
@@ -253,5 +279,5 @@ fn mac(nic: usize) -> String {
 }
 
 fn address(nic: usize) -> String {
-    format!("10.{}.{}.5/24", nic / 256, nic % 256)
+    format!("10.{}.{}.5", nic / 256, nic % 256)
 }

@@ -11,6 +11,7 @@ mod hook_load;
 mod many_nics;
 mod memory;
 mod near;
+mod nmstate;
 mod nri;
 mod relay;
 mod relay_figures;

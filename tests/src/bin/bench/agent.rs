@@ -58,7 +58,7 @@ pub(crate) fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table
         "to the floor",
         "a NIC, to one of 8",
     ]);
-    let rows: [(&str, Time); 7] = [
+    let rows: [(&str, Time); 8] = [
         ("the same changes, nothing else", |figures| figures.floor),
         ("the same messages, looks too", |figures| {
             figures.floor_with_looks
@@ -72,6 +72,9 @@ pub(crate) fn many_table(few: &ManyNicsFigures, many: &ManyNicsFigures) -> Table
             figures.second_apply
         }),
         ("dra-guest-agent plan", |figures| figures.plan),
+        ("nmstatectl apply --kernel, no names, no MTU", |figures| {
+            figures.nmstate
+        }),
     ];
     for (name, time) in rows {
         let [of_few, of_many] = [few, many].map(time);
