@@ -10,11 +10,13 @@ use std::process::ExitCode;
 mod error;
 mod help;
 mod invocation;
+mod option;
 mod parse;
 
 pub use error::UsageError;
 pub use help::{Detail, command_help, program_help};
 pub use invocation::Invocation;
+pub use option::{CommandOption, Count, Value, ValueKind};
 pub use parse::{Parsed, parse};
 
 /// A program: its name, and what it can be told to do.
@@ -70,58 +72,6 @@ pub struct Section {
     pub options: &'static [&'static CommandOption],
 }
 
-/// An option: `--name`, `--name VALUE` or `--name=VALUE`.
-#[derive(Debug)]
-pub struct CommandOption {
-    /// Its name, without dashes.
-    pub name: &'static str,
-    /// Its value; a switch has none.
-    pub value: Option<Value>,
-    /// What it does: one sentence without a full stop.
-    pub about: &'static str,
-    /// More of it, for `--help`; may be empty.
-    pub description: &'static str,
-}
-
-/// The value of an option.
-#[derive(Debug)]
-pub struct Value {
-    /// Its name in usage and help, like `DIR`.
-    pub name: &'static str,
-    /// What it is.
-    pub kind: ValueKind,
-    /// How often it is given.
-    pub count: Count,
-    /// What holds where the option is not given.
-    pub default: Option<&'static str>,
-}
-
-/// What a value is: what a shell completes.
-#[derive(Debug, Clone, Copy)]
-pub enum ValueKind {
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
-    /// A text of no fixed set.
-    Text,
-    /// One of these.
-    OneOf(&'static [&'static str]),
-}
-
-/// How often an option may be given, and with how many values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// Once at most, with one value.
-    Once,
-    /// Once at least, with one value: the command does nothing without it.
-    Required,
-    /// Any number of times, with one value each.
-    Repeated,
-    /// Any number of times, with one or more values each.
-    List,
-}
-
 /// What a command takes beside options, one at least, each as the kernel hands it over.
 #[derive(Debug)]
 pub struct Operands {
@@ -172,14 +122,5 @@ impl Command {
     /// The option of this name.
     pub fn option(&self, name: &str) -> Option<&'static CommandOption> {
         self.options().find(|option| option.name == name)
-    }
-}
-
-impl CommandOption {
-    /// Whether the command does nothing without it.
-    pub fn is_required(&self) -> bool {
-        self.value
-            .as_ref()
-            .is_some_and(|value| value.count == Count::Required)
     }
 }

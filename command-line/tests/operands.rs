@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use command_line::{
     Command, CommandOption, Count, Detail, ExitMeaning, Invocation, Operands, Parsed, Program,
-    Section, UsageError, Value, ValueKind, command_help, parse, program_help,
+    Section, UsageError, ValueKind, command_help, parse, program_help,
 };
 
 static PROGRAM: Program = Program {
@@ -62,16 +62,10 @@ static LEVEL: CommandOption = option("level", Count::Once, Some("info"));
 static ROOT: CommandOption = option("root", Count::Once, Some("/"));
 
 const fn option(name: &'static str, count: Count, default: Option<&'static str>) -> CommandOption {
-    CommandOption {
-        name,
-        value: Some(Value {
-            name: "X",
-            kind: ValueKind::Text,
-            count,
-            default,
-        }),
-        about: "One of them",
-        description: "",
+    let option = CommandOption::valued(name, "X", ValueKind::Text, "One of them").given(count);
+    match default {
+        Some(default) => option.or(default),
+        None => option,
     }
 }
 

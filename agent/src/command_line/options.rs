@@ -1,99 +1,70 @@
 //! The options of the agent's commands, each by itself: the code that reads one names it here.
 
-use ::command_line::{CommandOption, Count, Value, ValueKind};
+use ::command_line::{CommandOption, Count, ValueKind};
 
 use crate::numa::placement::Memory;
 
 /// How much is told.
-pub static LOG_LEVEL: CommandOption = CommandOption {
-    name: "log-level",
-    value: Some(Value {
-        name: "LEVEL",
-        kind: ValueKind::OneOf(&["error", "warn", "info", "debug", "trace"]),
-        count: Count::Once,
-        default: Some("info"),
-    }),
-    about: "How much to say on standard error",
-    description: "",
-};
+pub static LOG_LEVEL: CommandOption = CommandOption::valued(
+    "log-level",
+    "LEVEL",
+    ValueKind::OneOf(&["error", "warn", "info", "debug", "trace"]),
+    "How much to say on standard error",
+)
+.or("info");
 
 /// Where the attributes come from.
-pub static ATTRIBUTES: CommandOption = CommandOption {
-    name: "attributes",
-    value: Some(Value {
-        name: "PATH",
-        kind: ValueKind::File,
-        count: Count::Once,
-        default: None,
-    }),
-    about: "Read this file, or this directory of upstream metadata, and nothing else",
-    description: "Without it: the credential device-attributes, then /run/kubevirt/device-attributes.json (the VM \
-                  mount), then the fw_cfg item opt/org.kubevirt/device-attributes, then the tagged devices of a \
-                  config drive.",
-};
+pub static ATTRIBUTES: CommandOption = CommandOption::valued(
+    "attributes",
+    "PATH",
+    ValueKind::File,
+    "Read this file, or this directory of upstream metadata, and nothing else",
+)
+.described(
+    "Without it: the credential device-attributes, then /run/kubevirt/device-attributes.json (the VM \
+     mount), then the fw_cfg item opt/org.kubevirt/device-attributes, then the tagged devices of a \
+     config drive.",
+);
 
 /// How long attributes are waited for.
-pub static WAIT: CommandOption = CommandOption {
-    name: "wait",
-    value: Some(Value {
-        name: "SECONDS",
-        kind: ValueKind::Text,
-        count: Count::Once,
-        default: Some("0"),
-    }),
-    about: "Wait at most this long for attributes that are not there yet",
-    description: "",
-};
+pub static WAIT: CommandOption = CommandOption::valued(
+    "wait",
+    "SECONDS",
+    ValueKind::Text,
+    "Wait at most this long for attributes that are not there yet",
+)
+.or("0");
 
 /// JSON in the place of lines.
-pub static JSON: CommandOption = CommandOption {
-    name: "json",
-    value: None,
-    about: "Print it as JSON",
-    description: "",
-};
+pub static JSON: CommandOption = CommandOption::switch("json", "Print it as JSON");
 
 /// Which device.
-pub static DEVICE: CommandOption = CommandOption {
-    name: "device",
-    value: Some(Value {
-        name: "ID",
-        kind: ValueKind::Text,
-        count: Count::Required,
-        default: None,
-    }),
-    about: "The device: claim/request, a request, an interface or a guest PCI address, where it is unique",
-    description: "",
-};
+pub static DEVICE: CommandOption = CommandOption::valued(
+    "device",
+    "ID",
+    ValueKind::Text,
+    "The device: claim/request, a request, an interface or a guest PCI address, where it is unique",
+)
+.given(Count::Required);
 
 /// Where memory comes from.
-pub static MEMORY: CommandOption = CommandOption {
-    name: "memory",
-    value: Some(Value {
-        name: "MODE",
-        kind: ValueKind::OneOf(Memory::NAMES),
-        count: Count::Once,
-        default: Some(Memory::PREFERRED),
-    }),
-    about: "Where the command's memory comes from",
-    description: "",
-};
+pub static MEMORY: CommandOption = CommandOption::valued(
+    "memory",
+    "MODE",
+    ValueKind::OneOf(Memory::NAMES),
+    "Where the command's memory comes from",
+)
+.or(Memory::PREFERRED);
 
 /// Near or not at all.
-pub static STRICT: CommandOption = CommandOption {
-    name: "strict",
-    value: None,
-    about: "Fail rather than run the command where it is not near the device",
-    description: "",
-};
+pub static STRICT: CommandOption = CommandOption::switch(
+    "strict",
+    "Fail rather than run the command where it is not near the device",
+);
 
 /// Nothing is changed.
-pub static DRY_RUN: CommandOption = CommandOption {
-    name: "dry-run",
-    value: None,
-    about: "Show what would be taken back; change nothing",
-    description: "",
-};
+pub static DRY_RUN: CommandOption =
+    CommandOption::switch("dry-run", "Show what would be taken back; change nothing");
 
 /// The root of sysfs.
 pub static SYS_ROOT: CommandOption = root("sys-root", "/sys", "The root of sysfs");
@@ -111,15 +82,5 @@ pub static USR_ROOT: CommandOption = root(
 );
 
 const fn root(name: &'static str, default: &'static str, about: &'static str) -> CommandOption {
-    CommandOption {
-        name,
-        value: Some(Value {
-            name: "DIR",
-            kind: ValueKind::Directory,
-            count: Count::Once,
-            default: Some(default),
-        }),
-        about,
-        description: "",
-    }
+    CommandOption::directory(name, about).or(default)
 }

@@ -5,7 +5,7 @@ pub mod options;
 
 pub use ::command_line::{
     Command, CommandOption, Count, ExitMeaning, Invocation, Parsed, Program, Section, UsageError,
-    Value, ValueKind, WRONG_USAGE, parse,
+    ValueKind, WRONG_USAGE, parse,
 };
 
 pub use definition::{
