@@ -16,6 +16,7 @@ use super::nodes::Machine;
 use super::topology::{self, Firmware, Sockets};
 use crate::cache;
 use crate::process::{Process, tail};
+use crate::wait;
 
 /// How long a boot may take; it takes 20 s on two idle cores, and minutes on a machine that does other things.
 pub(super) const BOOT: Duration = Duration::from_mins(10);
@@ -163,17 +164,26 @@ impl Guest {
     /// # Errors
     /// When the guest does not come up in ten minutes.
     pub fn wait_until_up(&mut self) -> Result<String> {
+        let serial = self.serial.clone();
+        self.state_of_boot().with_context(|| {
+            format!(
+                "the guest did not come up; its console {} ends with:\n{}",
+                serial.display(),
+                tail(&serial, 15)
+            )
+        })
+    }
+
+    fn state_of_boot(&mut self) -> Result<String> {
         let start = Instant::now();
+        // UEFI firmware reads from the port too: what is sent before the guest listens may be lost.
+        wait::until("the guest answers", BOOT, || {
+            let answer = self.console.run("true", Duration::from_secs(10));
+            self.qemu.check()?;
+            Ok(answer.ok())
+        })?;
         loop {
-            let output = self
-                .answer("systemctl is-system-running --wait", BOOT)
-                .with_context(|| {
-                    format!(
-                        "the guest did not come up; its console {} ends with:\n{}",
-                        self.serial.display(),
-                        tail(&self.serial, 15)
-                    )
-                })?;
+            let output = self.answer("systemctl is-system-running --wait", BOOT)?;
             // The guest ends a command that takes long, whose machine may be slow.
             if output.code != TOOK_LONG || start.elapsed() > BOOT {
                 return Ok(output.stdout.trim().to_owned());

@@ -5,10 +5,10 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use dra_guest_tests::guest::{BaseImage, Guest, GuestOptions};
 use dra_guest_tests::programs::static_program;
-use dra_guest_tests::way::{METADATA, NIC_ADDRESSES, NIC_MAC, NIC_NAME, Node, Walk};
+use dra_guest_tests::way::{METADATA, NIC_MAC, NIC_NAME, Node, Walk};
 use serde_json::Value;
 
-use crate::{PACKAGES, builder, expect_nic};
+use crate::{PACKAGES, builder, expect_addresses, expect_nic, interface};
 
 /// What the initramfs sees after the agent's step and before its root is mounted: a script of the test's in it.
 const WITNESS: &str = "\
@@ -70,13 +70,7 @@ fn names_the_nic(name: &str, commands: &str) -> Result<()> {
         ensure!(state.stdout.trim() == "masked", "{state:?}");
         let nic =
             witnessed(&mut guest, NIC_NAME)?.context("the initramfs had not named the NIC")?;
-        let nic = nic.to_string();
-        for part in NIC_ADDRESSES.iter().chain([&NIC_MAC]) {
-            ensure!(
-                nic.contains(part),
-                "in the initramfs {part} is not in {nic}"
-            );
-        }
+        expect_addresses(&nic).context("in the initramfs")?;
         expect_nic(&mut guest)?;
     }
     let (mut guest, _) = Guest::boot(&options)?;
@@ -93,12 +87,5 @@ fn witnessed(guest: &mut Guest, name: &str) -> Result<Option<Value>> {
         !root.iter().any(|root| mounts.contains(root)),
         "the root was mounted before: {mounts}"
     );
-    let seen: Value = serde_json::from_str(&guest.stdout_of("cat /run/witness-interfaces")?)?;
-    let interfaces = seen.get("interfaces").and_then(Value::as_array);
-    let mut interfaces = interfaces
-        .context("no interfaces in what the initramfs saw")?
-        .iter();
-    Ok(interfaces
-        .find(|interface| interface.get("name").and_then(Value::as_str) == Some(name))
-        .cloned())
+    interface(&guest.stdout_of("cat /run/witness-interfaces")?, name)
 }

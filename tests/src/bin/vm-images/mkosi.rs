@@ -16,7 +16,7 @@ pub(crate) fn boots() -> Result<()> {
     add_console(&extra)?;
     root.stdout_of(
         "cd /mnt/vm-images/mkosi && mkdir -p /mnt/out && mkosi --distribution debian --extra-tree=/mnt/extra \
-         --sandbox-tree=/etc/dra-guest-sandbox --kernel-command-line=console=ttyS0 --workspace-directory=/mnt \
+         --sandbox-tree=/etc/dra-guest-sandbox --kernel-command-line=\"console=ttyS0 nohz=off highres=off\" --workspace-directory=/mnt \
          --output-directory=/mnt/out build && cp /usr/share/OVMF/OVMF_CODE_4M.fd /mnt/out",
     )?;
     let directory = tempfile::tempdir()?;
