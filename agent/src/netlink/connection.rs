@@ -18,8 +18,12 @@ use super::socket::{self, Channel};
 use super::{Cause, NetlinkError, error};
 use crate::pause::pause;
 
-/// The most times that a dump is begun before a list that keeps changing is given up.
-pub(super) const DUMPS: usize = 5;
+/// The most times that a dump is begun before a list that keeps changing is given up: with what is waited between
+/// them, 2 s of changes.
+pub(super) const DUMPS: usize = 25;
+
+/// How long is waited before a list is read again, at most. A burst of changes has gaps.
+const REST: Duration = Duration::from_millis(128);
 
 /// How long one request may take. Netlink answers within the system call unless another task holds
 /// the RTNL lock, which module loading and driver resets do for seconds.
@@ -94,12 +98,19 @@ impl<C: Channel> Connection<C> {
         attempt: &str,
     ) -> Result<Vec<Message>, NetlinkError> {
         let mut last = Cause::Interrupted(DUMPS);
-        for _ in 0..DUMPS {
+        let mut rest = PAUSE;
+        for dumps in 1..=DUMPS {
             let mut ends = self.ends().await;
-            match ends.listed(request.clone(), self.deadline).await {
+            let listed = ends.listed(request.clone(), self.deadline).await;
+            drop(ends);
+            match listed {
                 Ok(list) => return Ok(list),
                 Err(cause @ (Cause::Interrupted(_) | Cause::Overrun)) => last = cause,
                 Err(cause) => return Err(failed(format_args!("{attempt}"), cause)),
+            }
+            if dumps < DUMPS {
+                pause(rest).await;
+                rest = (rest * 2).min(REST);
             }
         }
         Err(failed(format_args!("{attempt}"), last))

@@ -156,6 +156,10 @@ fn a_list_that_changed_while_it_was_read_is_read_again() {
         vec![LINK, LINK, LINK, DONE],
     ];
     assert_eq!(dump(scripts), (Ok(3), 3));
+    // In a burst of changes, which takes longer than a few looks.
+    let burst = vec![vec![LINK, CHANGED_DONE]; 10];
+    let calm = vec![LINK, LINK, DONE];
+    assert_eq!(dump([burst, vec![calm]].concat()), (Ok(2), 11));
 }
 
 /// A request that was given up is answered all the same.
