@@ -2,11 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use signal_hook::consts::SIGABRT;
 
 use crate::wait;
 
@@ -95,6 +97,15 @@ impl Process {
             );
         }
         Ok(())
+    }
+
+    /// Whether it ended itself by `abort(3)`, as a failed assertion does.
+    ///
+    /// # Errors
+    /// When that cannot be known.
+    pub fn has_aborted(&mut self) -> Result<bool> {
+        let status = self.child.try_wait()?;
+        Ok(status.is_some_and(|status| status.signal() == Some(SIGABRT)))
     }
 
     /// Kills the program.

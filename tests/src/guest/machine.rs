@@ -20,6 +20,8 @@ use crate::wait;
 
 /// How long a boot may take; it takes 20 s on two idle cores, and minutes on a machine that does other things.
 pub(super) const BOOT: Duration = Duration::from_mins(10);
+/// How often QEMU is started where it ends by an assertion of its own.
+const ABORTS: usize = 3;
 /// How long a command may take; the guest itself ends it after two minutes.
 const COMMAND: Duration = Duration::from_secs(150);
 
@@ -146,16 +148,28 @@ impl Guest {
         })
     }
 
-    /// Starts a guest and waits until it is up; systemd's word for the boot comes with it.
+    /// Starts a guest and waits until it is up; systemd's word for the boot comes with it. Once more where an assertion
+    /// of QEMU's own fails, as `iotlb_to_section` of `system/physmem.c` does in one of many boots without hardware
+    /// virtualisation: nothing of a boot is left on the disk.
     ///
     /// # Errors
     /// As [`Self::start`] and [`Self::wait_until_up`]; the error says where the logs are.
     pub fn boot(options: &GuestOptions<'_>) -> Result<(Self, String)> {
-        let mut guest = Self::start(options)?;
-        let state = guest
-            .wait_until_up()
-            .with_context(|| format!("the logs are in {}", options.logs.display()))?;
-        Ok((guest, state))
+        for _ in 0..ABORTS {
+            let mut guest = Self::start(options)?;
+            match guest.wait_until_up() {
+                Ok(state) => return Ok((guest, state)),
+                Err(error) if guest.qemu.has_aborted()? => {
+                    eprintln!("QEMU aborted, and is started once more: {error:#}");
+                }
+                Err(error) => {
+                    return Err(
+                        error.context(format!("the logs are in {}", options.logs.display()))
+                    );
+                }
+            }
+        }
+        bail!("QEMU aborted {ABORTS} times in a row while the guest booted")
     }
 
     /// Waits until systemd says that the boot is over, and returns its word for the outcome:
