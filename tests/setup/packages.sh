@@ -7,7 +7,7 @@ packages=(
     # build
     gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross libcap-ng-dev libseccomp-dev
     # guest
-    qemu-system-x86 qemu-utils debootstrap debian-archive-keyring busybox-static cpio e2fsprogs xorriso xz-utils
+    qemu-system-x86 qemu-utils debootstrap debian-archive-keyring busybox-static cpio e2fsprogs xorriso dosfstools mtools xz-utils
     # container
     podman runc crun
     # cluster

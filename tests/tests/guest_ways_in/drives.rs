@@ -1,11 +1,16 @@
-//! Config drives beside one another, and with the label in capitals, as vfat has it. The image's kernel has no vfat.
+//! Config drives beside one another, one of them vfat, which has its label in capitals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Result, ensure};
+use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::guest::FOREIGN_MAC;
 use dra_guest_tests::wait;
 use serde_json::{Value, json};
 
-use crate::{Told, config_drive, status};
+use crate::{Told, status, tree};
 
 const RELOAD: &str = "{ systemctl restart dra-guest-config-drive.service || \
      { journalctl --no-pager --lines=20 --unit=dra-guest-config-drive.service; exit 1; }; }";
@@ -18,11 +23,27 @@ fn shown(told: &mut Told) -> Result<Option<String>> {
     Ok(mac.and_then(Value::as_str).map(str::to_owned))
 }
 
+/// As `OpenStack`'s nova writes it with `config_drive_format=vfat`.
+fn vfat(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
+    let tree = tree(files, label, data)?;
+    let image = files.join(format!("{label}.vfat"));
+    fs::File::create(&image)?.set_len(64 << 20)?;
+    stdout_of(Command::new("mkfs.vfat").args(["-n", label]).arg(&image))?;
+    stdout_of(
+        Command::new("mcopy")
+            .args(["-s", "-i"])
+            .arg(&image)
+            .arg(tree.join("openstack"))
+            .arg("::/"),
+    )?;
+    Ok(image)
+}
+
 /// The second is labelled in capitals, and names another NIC. The one of before comes first.
 pub(crate) fn two(told: &mut Told) -> Result<()> {
     let data =
         json!({"devices": [{"type": "nic", "bus": "pci", "mac": FOREIGN_MAC, "tags": ["slow"]}]});
-    let drive = config_drive(told.files.path(), "CONFIG-2", &data)?;
+    let drive = vfat(told.files.path(), "CONFIG-2", &data)?;
     let before = shown(told)?;
     told.guest
         .tell_qemu(&json!({"execute": "blockdev-add", "arguments": {
@@ -56,6 +77,6 @@ pub(crate) fn capitals(told: &mut Told) -> Result<()> {
         Ok((mac.as_deref() == Some(FOREIGN_MAC)).then_some(()))
     })?;
     let mounts = told.guest.stdout_of("cat /proc/self/mounts")?;
-    ensure!(!mounts.contains("iso9660"), "{mounts}");
+    ensure!(!mounts.contains("vfat"), "{mounts}");
     Ok(())
 }

@@ -79,14 +79,20 @@ fn tagged() -> Value {
     })
 }
 
-/// As KubeVirt's `pkg/cloud-init` writes it, by `xorrisofs`; there the label is `config-2`.
-pub(crate) fn config_drive(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
+/// What is on a config drive.
+pub(crate) fn tree(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
     let tree = files.join(label);
     fs::create_dir_all(tree.join("openstack/latest"))?;
     fs::write(
         tree.join("openstack/latest/meta_data.json"),
         data.to_string(),
     )?;
+    Ok(tree)
+}
+
+/// As KubeVirt's `pkg/cloud-init` writes it, by `xorrisofs`; there the label is `config-2`.
+fn config_drive(files: &Path, label: &str, data: &Value) -> Result<PathBuf> {
+    let tree = tree(files, label, data)?;
     let image = files.join(format!("{label}.iso"));
     stdout_of(
         Command::new("xorrisofs")
