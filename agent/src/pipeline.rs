@@ -1,5 +1,6 @@
 //! One pass of the pipeline: observe → plan → apply → verify.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -127,7 +128,7 @@ pub async fn pass(
         if let Some(trouble) = trouble.take() {
             tracing::warn!("{trouble}: revert will lack what is done now");
         }
-        let mut todo = plan.transactions.clone();
+        let mut todo = Cow::from(&plan.transactions);
         for _ in 0..ROUNDS {
             let taken_back = reversal(journal.ledger(), &observation);
             journal.forget_all_but(&taken_back.open);
@@ -149,7 +150,7 @@ pub async fn pass(
                 break;
             }
             tell_steps(&next, true);
-            todo = next.transactions;
+            todo = next.transactions.into();
         }
         if let Some(trouble) = journal.take_trouble() {
             tracing::warn!("{trouble}");

@@ -56,12 +56,12 @@ fn is_served_by_others() -> bool {
     String::from_utf8_lossy(&mounts).lines().any(is_served)
 }
 
-/// A line of `proc_pid_mountinfo(5)`: the type is the word after the hyphen.
+/// A line of `proc_pid_mountinfo(5)`: the type is the word after the hyphen. No path has a space in it there.
 fn is_served(mount: &str) -> bool {
-    let mut words = mount.split(' ').skip_while(|word| *word != "-").skip(1);
-    words
-        .next()
-        .is_none_or(|kind| SERVED.contains(&kind) || kind.starts_with("fuse."))
+    let kind = mount
+        .split_once(" - ")
+        .and_then(|(_, rest)| rest.split(' ').next());
+    kind.is_none_or(|kind| SERVED.contains(&kind) || kind.starts_with("fuse."))
 }
 
 /// Whether another process reads what is there to its end in time. Where there can be none, nobody knows: then it is

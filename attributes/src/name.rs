@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A name of the Kubernetes API: 1 to 253 bytes of letters, digits and `-._/:`.
 ///
 /// Wider than each single rule of the API (a request may be `gpu/high-memory`, a pool
-/// `zone/rack`), and narrow enough to be printed to a terminal or put in a file as it is.
+/// `zone/rack`), and narrow enough to be printed to a terminal or put in a file as it is. A copy shares
+/// the text: what names a device goes with it through every step.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name(String);
+pub struct Name(Arc<str>);
 
 /// Why a text is no [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +35,7 @@ impl FromStr for Name {
                 b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'/' | b':')
             });
         if fits {
-            Ok(Self(text.to_owned()))
+            Ok(Self(text.into()))
         } else {
             Err(NameError(crate::error::excerpt(text)))
         }

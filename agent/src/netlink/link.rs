@@ -1,9 +1,9 @@
 //! A network interface, as `RTM_NEWLINK` describes it.
 
-use rtnetlink::packet_core::{DecodeError, NlaBuffer, NlasIterator};
+use rtnetlink::packet_core::DecodeError;
 use rtnetlink::packet_route::link::{LinkFlags, LinkHeader};
 
-use super::attribute::{nested, nested_text, number, number_at};
+use super::attribute::{attributes, nested, nested_text, number, number_at};
 
 /// `struct ifinfomsg`.
 const HEADER_BYTES: usize = 16;
@@ -103,12 +103,11 @@ impl Link {
             loopback: header.flags.contains(LinkFlags::Loopback),
             ..Self::default()
         };
-        let attributes = payload.get(HEADER_BYTES..).unwrap_or_default();
         let mut lower_is_elsewhere = false;
-        for attribute in NlasIterator::new(attributes) {
-            let attribute = attribute?;
-            lower_is_elsewhere |= attribute.kind() == IFLA_LINK_NETNSID;
-            link.take(&attribute);
+        for attribute in attributes(payload.get(HEADER_BYTES..).unwrap_or_default()) {
+            let (kind, value) = attribute?;
+            lower_is_elsewhere |= kind == IFLA_LINK_NETNSID;
+            link.take(kind, value);
         }
         if lower_is_elsewhere {
             link.lower = None;
@@ -130,9 +129,8 @@ impl Link {
         }
     }
 
-    fn take(&mut self, attribute: &NlaBuffer<&[u8]>) {
-        let value = attribute.value();
-        match attribute.kind() {
+    fn take(&mut self, kind: u16, value: &[u8]) {
+        match kind {
             IFLA_ADDRESS => self.address = value.to_vec(),
             IFLA_IFNAME => self.name = super::text(value),
             IFLA_MTU => self.mtu = number(value).unwrap_or_default(),

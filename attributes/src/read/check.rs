@@ -37,9 +37,9 @@ pub(super) fn check(source: &Source<'_>, text: &str) -> Result<(), ReadError> {
             let shown = crate::error::excerpt(&key);
             let kind =
                 ReadErrorKind::Invalid(format!("the key {shown:?} stands twice in one object"));
-            let mut place = walk.place;
-            place.push(Segment::Key(key.to_string()));
-            let field = Some(FieldPath(place).to_string());
+            let above = walk.place.into_iter().map(Segment::from);
+            let place = above.chain([Segment::Key(key.to_string())]);
+            let field = Some(FieldPath(place.collect()).to_string());
             match key {
                 // Borrowed from the text, so it knows its place: behind its opening quote.
                 Cow::Borrowed(key) => source.error_at(source.offset(key) - 1, field, kind),
@@ -55,9 +55,24 @@ pub(super) fn check(source: &Source<'_>, text: &str) -> Result<(), ReadError> {
 
 /// Where the walk is, and why it ended.
 struct Walk<'de> {
-    /// One segment for each object and array that is open.
-    place: Vec<Segment>,
+    /// Into each object and array that is open.
+    place: Vec<Entered<'de>>,
     failure: Option<Failure<'de>>,
+}
+
+/// A [`Segment`] that is borrowed from the text where it can be: mostly none is asked for.
+enum Entered<'de> {
+    Key(Cow<'de, str>),
+    Index(usize),
+}
+
+impl From<Entered<'_>> for Segment {
+    fn from(entered: Entered<'_>) -> Self {
+        match entered {
+            Entered::Key(key) => Self::Key(key.into_owned()),
+            Entered::Index(index) => Self::Index(index),
+        }
+    }
 }
 
 enum Failure<'de> {
@@ -127,7 +142,7 @@ impl<'de> Visitor<'de> for Value<'_, 'de> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.enter()?;
         for index in 0.. {
-            self.0.place.push(Segment::Index(index));
+            self.0.place.push(Entered::Index(index));
             if items.next_element_seed(Value(self.0))?.is_none() {
                 break;
             }
@@ -147,7 +162,7 @@ impl<'de> Visitor<'de> for Value<'_, 'de> {
             if seen.len() == limits::KEYS {
                 return Err(self.0.fail(Failure::Bound(ReadErrorKind::TooManyKeys)));
             }
-            self.0.place.push(Segment::Key(key.to_string()));
+            self.0.place.push(Entered::Key(key.clone()));
             members.next_value_seed(Value(self.0))?;
             self.0.place.pop();
             seen.insert(key);

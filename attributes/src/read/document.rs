@@ -1,12 +1,10 @@
 //! Reads the document `dra-guest/v1`.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::notes::Notes;
-use super::path::{FieldPath, members};
+use super::path::{FieldPath, Members, members};
 use super::source::Source;
 use super::{Found, Rejected, parse};
 use crate::document::{API_VERSION, KIND};
@@ -18,9 +16,9 @@ const FLAT_KEYS: [&str; 3] = ["pciAddress", "macAddress", "numaNode"];
 pub(super) fn read<'a>(
     source: &Source<'a>,
     object: &'a RawValue,
+    members: &Members<'a>,
     notes: &mut Notes,
 ) -> Result<Found, ReadError> {
-    let members = members(object).unwrap_or_default();
     let member = |key: &str| members.get(key).copied();
     let whole = |kind| source.error(object.get(), None, kind);
     let at = |key: &str, kind| source.error(member(key).unwrap_or(object).get(), None, kind);
@@ -69,14 +67,14 @@ pub(super) fn read<'a>(
         }
     }
     let known = ["apiVersion", "kind", "pod", "devices"];
-    for (key, value) in &members {
+    for (key, value) in members {
         if !known.contains(&key.as_ref()) && !FLAT_KEYS.contains(&key.as_ref()) {
             notes.unknown_key(source, value.get(), &FieldPath::key(key));
         }
     }
     // With a device rejected it is not known what they would be derived from.
     if found.rejected.is_empty() {
-        compare_flat_keys(source, &members, &found.document, notes);
+        compare_flat_keys(source, members, &found.document, notes);
     }
     Ok(found)
 }
@@ -145,8 +143,6 @@ fn identity_of_claim(claim: &RawValue) -> Option<Claim> {
         generation: readable(&members, "generation").unwrap_or_default(),
     })
 }
-
-type Members<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 fn readable<'a, T: Deserialize<'a>>(members: &Members<'a>, key: &str) -> Option<T> {
     serde_json::from_str(members.get(key)?.get()).ok()

@@ -33,7 +33,7 @@ use serde_json::value::RawValue;
 use crate::{DeviceIdentity, Document, ReadError, ReadErrorKind};
 pub use merge::merge;
 use notes::Notes;
-use path::FieldPath;
+use path::{FieldPath, Members};
 use source::Source;
 
 /// The form that an input was found to have.
@@ -96,10 +96,12 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Reading, ReadError> {
     let first = source
         .value(0)?
         .ok_or_else(|| ReadError::file(file, ReadErrorKind::Empty))?;
-    let form = form(&source, first)?;
+    let members = path::members(first);
+    let members = members.ok_or_else(|| unknown(&source, first))?;
+    let form = form(&source, first, &members)?;
     let mut notes = Notes::new(file);
     let found = match form {
-        Form::Document => document::read(&source, first, &mut notes),
+        Form::Document => document::read(&source, first, &members, &mut notes),
         Form::Stream => stream::read(&source, first, &mut notes),
         Form::ConfigDrive => config_drive::read(&source, first, &mut notes),
         Form::Flat => flat::read(&source, first, &mut notes),
@@ -121,9 +123,11 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Reading, ReadError> {
 }
 
 /// Tells the form by the keys of the first value.
-fn form<'a>(source: &Source<'a>, first: &'a RawValue) -> Result<Form, ReadError> {
-    let unknown = || source.error(first.get(), None, ReadErrorKind::UnknownForm);
-    let members = path::members(first).ok_or_else(unknown)?;
+fn form<'a>(
+    source: &Source<'a>,
+    first: &'a RawValue,
+    members: &Members<'a>,
+) -> Result<Form, ReadError> {
     let has = |keys: &[&str]| keys.iter().any(|key| members.contains_key(*key));
 
     if let Some(version) = members.get("apiVersion") {
@@ -147,5 +151,9 @@ fn form<'a>(source: &Source<'a>, first: &'a RawValue) -> Result<Form, ReadError>
     if has(&["pciAddress", "macAddress", "numaNode"]) {
         return Ok(Form::Flat);
     }
-    Err(unknown())
+    Err(unknown(source, first))
+}
+
+fn unknown(source: &Source<'_>, first: &RawValue) -> ReadError {
+    source.error(first.get(), None, ReadErrorKind::UnknownForm)
 }

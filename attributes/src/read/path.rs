@@ -90,8 +90,11 @@ impl From<&serde_ignored::Path<'_>> for FieldPath {
     }
 }
 
+/// The members of an object, by their keys.
+pub(super) type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
 /// The members of an object; none when the value is no object.
-pub(super) fn members(value: &RawValue) -> Option<BTreeMap<Cow<'_, str>, &RawValue>> {
+pub(super) fn members(value: &RawValue) -> Option<Members<'_>> {
     #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
     struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
     let members: BTreeMap<Key<'_>, &RawValue> = serde_json::from_str(value.get()).ok()?;
