@@ -84,6 +84,7 @@ mod tests {
         Action::SetMtu {
             from: 1500,
             to: 9000,
+            ipv6: None,
         }
     }
 

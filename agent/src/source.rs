@@ -93,7 +93,7 @@ pub fn open(path: &Path) -> Result<OwnedFd, LoadError> {
 ///
 /// # Errors
 /// When none does, or the one that does is broken: the next is not asked then, so that a mistake
-/// is seen and not hidden by an older file elsewhere.
+/// is seen and not hidden by an older file elsewhere. When what stands came from one before it.
 pub fn load(roots: &Roots, places: &Places, open: Open) -> Result<Loaded, LoadError> {
     let candidates = candidates(roots, places);
     for (rank, path) in candidates.iter().enumerate() {
@@ -106,7 +106,11 @@ pub fn load(roots: &Roots, places: &Places, open: Open) -> Result<Loaded, LoadEr
         match loaded {
             Err(LoadError::Broken(error)) if error.is_not_found() => {}
             Ok(loaded) if is_about_nothing(&loaded) && places.attributes.is_none() => {}
-            answer => return answer.map(|loaded| Loaded { rank, ..loaded }),
+            Ok(loaded) => {
+                standing::refuse_further_down(roots, &candidates, path, rank)?;
+                return Ok(Loaded { rank, ..loaded });
+            }
+            answer => return answer,
         }
     }
     let looked_at: Vec<String> = candidates
@@ -218,5 +222,6 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     format!("sha256:{}", hexadecimal(&hash.finalize()))
 }
 
+pub(crate) mod standing;
 #[cfg(test)]
 mod tests;

@@ -200,7 +200,7 @@ fn change(interface: &mut Interface, action: &Action, step: &str) {
             assert_eq!(interface.mac_address, Some(*from), "{step}");
             interface.mac_address = Some(*to);
         }
-        Action::SetMtu { from, to } => {
+        Action::SetMtu { from, to, .. } => {
             assert_eq!(interface.mtu, *from, "{step}");
             interface.mtu = *to;
             if interface.ipv6 == Ipv6::BelowMinimumMtu {

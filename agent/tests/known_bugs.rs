@@ -88,14 +88,19 @@ fn tests() -> BTreeMap<String, Vec<String>> {
     tests
 }
 
-/// Functions below `#[test]` or its like, and the scenes of a whole system: `("name", function),`.
+/// Functions below `#[test]` or its like, and the scenes of a whole system: `("name", function),`, on one line or more.
 fn of_source(text: &str, tests: &mut BTreeMap<String, Vec<String>>) {
     let mut above = String::new();
-    let mut is_test = false;
+    let (mut is_test, mut is_scene) = (false, false);
     for line in text.lines().map(str::trim) {
+        let opened = if is_scene { "\"" } else { "(\"" };
         let scene = line
-            .strip_prefix("(\"")
+            .strip_prefix(opened)
             .and_then(|rest| rest.split_once('"'));
+        is_scene = line == "(";
+        if is_scene {
+            continue;
+        }
         let scene = scene.filter(|(_, rest)| rest.starts_with(','));
         let function = line.trim_start_matches("async ").strip_prefix("fn ");
         let function = function

@@ -9,7 +9,8 @@ use super::down::Kept;
 use super::pin::{self, Pinned};
 use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
-use crate::plan::{Action, Pin, Step};
+use crate::observe::IPV6_LEAST_MTU;
+use crate::plan::{Action, Ipv6Settings, Pin, Step};
 use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
@@ -42,7 +43,9 @@ impl Target for Kernel<'_> {
             Action::SetMacAddress { to, .. } => {
                 self.set_link(interface, LinkChange::Mac(*to)).await
             }
-            Action::SetMtu { to, .. } => changed(netlink.set_mtu(interface, *to).await),
+            Action::SetMtu { to, ipv6, .. } => {
+                self.set_mtu(interface, &step.name, *to, *ipv6).await
+            }
             Action::SetSysctl { sysctl, to, .. } => {
                 changed(sysctl::set(&self.roots.proc, &step.name, *sysctl, *to))
             }
@@ -92,7 +95,12 @@ impl Target for Kernel<'_> {
             Undo::SetSysctl {
                 name, sysctl, to, ..
             } => sysctl::set(&self.roots.proc, name, *sysctl, *to),
-            Undo::SetMtu { interface, to, .. } => netlink.set_mtu(*interface, *to).await,
+            Undo::SetMtu {
+                interface,
+                name,
+                to,
+                ipv6,
+            } => made(self.set_mtu(*interface, name, *to, *ipv6).await),
             Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
@@ -181,6 +189,25 @@ impl Kernel<'_> {
                 error,
                 changed: is_made,
             })
+    }
+
+    /// IPv6 that comes back with it is set as it was.
+    async fn set_mtu(
+        &self,
+        interface: u32,
+        name: &str,
+        to: u32,
+        ipv6: Option<Ipv6Settings>,
+    ) -> Made {
+        let made = changed(self.netlink.set_mtu(interface, to).await)?;
+        let back = ipv6.filter(|_| to >= IPV6_LEAST_MTU);
+        match back.map(|ipv6| sysctl::set_ipv6(&self.roots.proc, name, ipv6)) {
+            Some(Err(error)) => Err(StepError {
+                error,
+                changed: true,
+            }),
+            _ => Ok(made),
+        }
     }
 
     /// A route that something else added since the look at the kernel is as good, and not ours to take

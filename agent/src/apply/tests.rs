@@ -68,6 +68,7 @@ fn add(address: &str) -> Action {
 const MTU: Action = Action::SetMtu {
     from: 1500,
     to: 1400,
+    ipv6: None,
 };
 
 fn run_on(target: &mut Notes, transactions: &[Transaction]) -> Applied<String> {

@@ -5,7 +5,7 @@ use std::fmt;
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Action, Pin, Step, Sysctl};
+use crate::plan::{Action, Ipv6Settings, Pin, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
 /// What takes one step back.
@@ -71,6 +71,9 @@ pub enum Undo {
         name: String,
         /// The MTU that it had.
         to: u32,
+        /// What IPv6 was set to, where the kernel gives it back with that MTU.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ipv6: Option<Ipv6Settings>,
     },
     /// Down, as it was.
     SetDown {
@@ -176,10 +179,11 @@ impl Undo {
                 sysctl: *sysctl,
                 to: *from,
             },
-            Action::SetMtu { from, .. } => Self::SetMtu {
+            Action::SetMtu { from, ipv6, .. } => Self::SetMtu {
                 interface,
                 name,
                 to: *from,
+                ipv6: *ipv6,
             },
             Action::SetUp => Self::SetDown { interface, name },
             Action::AddAddress { address } => Self::RemoveAddress {

@@ -61,7 +61,10 @@ fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
     if is_silent && matches!(Status::read(roots), Ok(Some(_))) {
         return Err(Ended::failed(error));
     }
-    let status = Status::without_attributes(error.to_string());
+    let status = Status {
+        source: source::standing::source(roots),
+        ..Status::without_attributes(error.to_string())
+    };
     let message = match status.write(roots) {
         Ok(()) => error.to_string(),
         Err(unwritten) => format!("{error}\n{unwritten}"),

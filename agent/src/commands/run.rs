@@ -1,5 +1,6 @@
 //! `run`: the service. Applies, notifies systemd, keeps watching.
 
+mod hindrance;
 mod reader;
 mod service;
 

@@ -29,7 +29,15 @@ fn rename(interface: u32, from: &str, to: &str) -> Step {
 }
 
 fn mtu(from: u32, to: u32) -> Step {
-    step(3, "eth0", Action::SetMtu { from, to })
+    step(
+        3,
+        "eth0",
+        Action::SetMtu {
+            from,
+            to,
+            ipv6: None,
+        },
+    )
 }
 
 fn file(directory: &TempDir) -> PathBuf {

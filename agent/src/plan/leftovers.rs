@@ -10,7 +10,7 @@ use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
 use super::names::NewNames;
-use super::step::{Action, Sysctl, Transaction};
+use super::step::{Action, Ipv6Settings, Sysctl, Transaction};
 use super::{Wanted, addresses, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
 use crate::observe::{Interface, Observation};
@@ -88,14 +88,29 @@ pub(super) fn sysctl_before(draft: &Draft<'_>, sysctl: Sysctl, now: u32) -> Opti
 
 /// The MTU that an interface had before the agent, where it still has the agent's.
 pub(super) fn mtu_before(interface: &Interface, observation: &Observation) -> Option<u32> {
-    let mut entries = observation.journal.of_interface(interface.index).iter();
-    let entry = entries.find(|entry| entry.thing == Thing::Mtu(interface.index))?;
+    let entry = mtu_entry(interface, observation)?;
     match (&entry.first.action, &entry.last().action) {
-        (Action::SetMtu { from: first, .. }, Action::SetMtu { from, to }) => {
+        (Action::SetMtu { from: first, .. }, Action::SetMtu { from, to, .. }) => {
             before(*first, *from, *to, interface.mtu)
         }
         _ => None,
     }
+}
+
+/// What IPv6 of an interface was set to before the agent gave it an MTU that is too small for IPv6.
+pub(super) fn ipv6_before(
+    interface: &Interface,
+    observation: &Observation,
+) -> Option<Ipv6Settings> {
+    match mtu_entry(interface, observation)?.last().action {
+        Action::SetMtu { ipv6, .. } => ipv6,
+        _ => None,
+    }
+}
+
+fn mtu_entry<'a>(interface: &Interface, observation: &'a Observation) -> Option<&'a Entry> {
+    let mut entries = observation.journal.of_interface(interface.index).iter();
+    entries.find(|entry| entry.thing == Thing::Mtu(interface.index))
 }
 
 /// The last step may not have been made.

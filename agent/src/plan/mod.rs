@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use pin::{Pin, PinSubject};
 pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
 pub use routing_now::{RoutingNow, routing_now};
-pub use step::{Action, Step, Sysctl, Transaction};
+pub use step::{Action, Ipv6Settings, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
 use candidates::Candidates;

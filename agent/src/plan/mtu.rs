@@ -1,9 +1,9 @@
 //! The MTU of an interface, within its device's bounds and what is built on it.
 
 use super::draft::Draft;
-use super::{Action, leftovers};
+use super::{Action, Ipv6Settings, leftovers};
 use crate::listing::listing;
-use crate::observe::{IPV6_LEAST_MTU, Interface, Observation};
+use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Observation};
 
 /// Plans the MTU, and gives the one that the interface has then.
 pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
@@ -39,11 +39,13 @@ pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
         let action = Action::SetMtu {
             from: upper.mtu,
             to,
+            ipv6: ipv6(upper, to, draft.observation),
         };
         draft.step_of(upper.index, upper.name.clone(), action, "mtu", reason);
     }
     let reason = format!("its MTU is to be {to}");
-    draft.step(Action::SetMtu { from, to }, "mtu", reason);
+    let ipv6 = ipv6(interface, to, draft.observation);
+    draft.step(Action::SetMtu { from, to, ipv6 }, "mtu", reason);
     to
 }
 
@@ -59,7 +61,9 @@ fn put_back(draft: &mut Draft<'_>) -> u32 {
             && kept_by_controller(*to, draft).is_none()
     });
     if let Some(to) = to {
-        let action = Action::SetMtu { from: now, to };
+        let ipv6 = ipv6(interface, to, observation);
+        let from = now;
+        let action = Action::SetMtu { from, to, ipv6 };
         draft.step(action, "", leftovers::was(to));
     }
     let after = to.unwrap_or(now);
@@ -69,6 +73,7 @@ fn put_back(draft: &mut Draft<'_>) -> u32 {
             let action = Action::SetMtu {
                 from: upper.mtu,
                 to,
+                ipv6: ipv6(upper, to, observation),
             };
             let name = upper.name.clone();
             draft.step_of(upper.index, name, action, "", leftovers::was(to));
@@ -128,6 +133,26 @@ fn takes_ipv6(mtu: u32, interface: &Interface, observation: &Observation) -> Opt
             "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take {others} of others from {name}"
         )
     })
+}
+
+/// What IPv6 of an interface is set to, or was before its MTU was below the least of IPv6.
+fn ipv6(interface: &Interface, to: u32, observation: &Observation) -> Option<Ipv6Settings> {
+    if interface.mtu.min(to) >= IPV6_LEAST_MTU {
+        return None;
+    }
+    let accept_ra = interface.accept_ra;
+    let settings = |disabled| {
+        accept_ra.map(|accept_ra| Ipv6Settings {
+            disabled,
+            accept_ra,
+        })
+    };
+    match interface.ipv6 {
+        Ipv6::Enabled => settings(false),
+        Ipv6::Disabled => settings(true),
+        Ipv6::BelowMinimumMtu => leftovers::ipv6_before(interface, observation),
+        Ipv6::NotInKernel => None,
+    }
 }
 
 /// A bond, a team or a failover device has one MTU with its ports. A bridge follows the least of

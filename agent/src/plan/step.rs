@@ -65,6 +65,9 @@ pub enum Action {
         from: u32,
         /// The new MTU.
         to: u32,
+        /// What IPv6 is set to, where one of both MTUs is below its least.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ipv6: Option<Ipv6Settings>,
     },
     /// A sysctl of the interface.
     SetSysctl {
@@ -109,6 +112,17 @@ pub enum Action {
     },
     /// What serves the device.
     Pin(Pin),
+}
+
+/// What an interface's IPv6 is set to. With an MTU below 1280 the kernel takes IPv6 from it, and with another one gives
+/// it back as `net.ipv6.conf.default` says (`addrconf_notify` in `net/ipv6/addrconf.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ipv6Settings {
+    /// `net.ipv6.conf.NAME.disable_ipv6`.
+    pub disabled: bool,
+    /// `net.ipv6.conf.NAME.accept_ra`.
+    pub accept_ra: u32,
 }
 
 /// A sysctl that each interface has.
@@ -162,7 +176,9 @@ impl fmt::Display for Step {
             Action::SetMacAddress { from, to } => {
                 write!(f, "set the MAC address of {name} from {from} to {to}")
             }
-            Action::SetMtu { from, to } => write!(f, "set the MTU of {name} from {from} to {to}"),
+            Action::SetMtu { from, to, .. } => {
+                write!(f, "set the MTU of {name} from {from} to {to}")
+            }
             Action::SetSysctl { sysctl, from, to } => {
                 write!(f, "set {sysctl} of {name} from {from} to {to}")
             }

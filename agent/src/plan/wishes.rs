@@ -26,12 +26,19 @@ pub(super) fn source_table(interface: u32) -> u32 {
 pub(super) fn routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
     let wanted = draft.wanted;
     let mut wishes = Vec::new();
-    for route in &wanted.routes {
-        let is = kernel_route(route, draft);
+    let in_kernel: Vec<Route> = (wanted.routes.iter())
+        .map(|route| kernel_route(route, draft))
+        .collect();
+    for (route, is) in wanted.routes.iter().zip(&in_kernel) {
         if wanted.source_routing && route.table == MAIN_TABLE {
+            let several = in_kernel.iter().any(|other| {
+                (other.table, other.destination) == (is.table, is.destination)
+                    && other.effective_metric() != is.effective_metric()
+            });
             let own = Route {
                 table: source_table(draft.interface.index),
-                metric: 0,
+                // Among other devices' it competes in the main table alone.
+                metric: if several { is.metric } else { 0 },
                 ..is.clone()
             };
             let reason = "what is sent from its own addresses takes this route";
@@ -42,7 +49,7 @@ pub(super) fn routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
                 continue;
             }
         }
-        wishes.push(wish(is, "routes", "there is no such route"));
+        wishes.push(wish(is.clone(), "routes", "there is no such route"));
     }
     if wanted.source_routing {
         wishes.extend(connected_routes(draft));

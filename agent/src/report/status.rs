@@ -34,7 +34,7 @@ pub struct Status {
     /// Whether every device can be used that the policy does not call optional. False as long as there
     /// are no attributes.
     pub ready: bool,
-    /// Where the attributes came from; absent while there are none.
+    /// Where the attributes came from, or those of before while there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PathBuf>,
     /// `sha256:` and the hexadecimal digest of them.

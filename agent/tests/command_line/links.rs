@@ -1,8 +1,9 @@
 //! Names, MTUs, sysctls and addresses that a policy asks for, from the file to the kernel.
 
 use std::fs;
+use std::path::Path;
 
-use crate::namespace::{in_namespace, ip};
+use crate::namespace::{in_namespace, ip, veth};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
 // netavark@9a73a52c, netavark@060f55dc (case 76).
@@ -57,6 +58,45 @@ fn an_mtu_below_that_of_ipv6_is_a_problem_of_ipv6_alone() {
         guest.policy("[[device]]\nmtu = 1280\naccept-ra = \"never\"\n");
         apply(&guest);
         shows("address show dev net1", &["mtu 1280", "2001:db8::5/64"]);
+    });
+}
+
+/// The kernel takes IPv6 from an interface whose MTU is too small for it, and gives it back as it is by default: what
+/// others set of it would be lost, and IPv6 that they disabled be there again.
+#[test]
+fn what_others_set_of_ipv6_outlives_an_mtu_that_is_too_small_for_it() {
+    in_namespace(|| {
+        for (disabled, accept_ra) in [("1", "2"), ("0", "0")] {
+            veth("eth0", 1);
+            ip("link set eth0 up");
+            let set = |file: &str, value: &str| {
+                fs::write(format!("/proc/sys/net/ipv6/conf/eth0/{file}"), value).unwrap();
+            };
+            set("disable_ipv6", disabled);
+            set("accept_ra", accept_ra);
+            let settings = |name: &str| {
+                ["disable_ipv6", "accept_ra"].map(|file| {
+                    let path = format!("/proc/sys/net/ipv6/conf/{name}/{file}");
+                    fs::read_to_string(path).unwrap().trim().to_owned()
+                })
+            };
+            let guest = guest(&["192.0.2.5/24"], "mtu = 1400");
+            apply(&guest);
+            guest.policy("[[device]]\nmtu = 1200\n");
+            apply(&guest);
+            guest.policy("[[device]]\nmtu = 1100\n");
+            apply(&guest);
+            assert!(!Path::new("/proc/sys/net/ipv6/conf/net1").exists());
+            // By a plan, and by `revert`.
+            guest.policy("[[device]]\nmtu = 1400\n");
+            apply(&guest);
+            assert_eq!(settings("net1"), [disabled, accept_ra]);
+            guest.policy("[[device]]\nmtu = 1200\n");
+            apply(&guest);
+            assert_eq!(guest.agent("revert").code, 0);
+            assert_eq!(settings("eth0"), [disabled, accept_ra]);
+            ip("link delete eth0");
+        }
     });
 }
 

@@ -20,6 +20,7 @@ mod namespace;
 mod near;
 mod near_status;
 mod no_longer_wanted;
+mod overrun;
 mod planning;
 mod revert;
 mod routing;

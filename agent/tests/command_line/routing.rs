@@ -252,6 +252,28 @@ fn routes_and_rules_that_others_flush_come_again() {
     });
 }
 
+/// The kernel removes a route with the address that it has for its source.
+#[test]
+fn revert_keeps_an_address_that_a_route_of_others_comes_from() {
+    in_namespace(|| {
+        linked("eth0");
+        let guest = guest(&["192.0.2.5/24", "192.0.2.6/24"], "");
+        apply(&guest);
+        ip("route add 203.0.113.0/24 via 192.0.2.1 src 192.0.2.5");
+        let said = guest.agent("revert");
+        assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
+        let words = "keeps 192.0.2.5/24: the route 203.0.113.0/24 via 192.0.2.1 from 192.0.2.5";
+        assert!(said.stdout.contains(words), "{}", said.stdout);
+        shows("route show", &["203.0.113.0/24 via 192.0.2.1"]);
+        lacks("address show dev eth0", "192.0.2.6/24");
+        ip("route del 203.0.113.0/24");
+        let said = guest.agent("revert");
+        assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+        lacks("address show dev eth0", "192.0.2.5/24");
+        lacks("link show eth0", ",UP");
+    });
+}
+
 /// The kernel takes the routes through an interface with it, and nothing else.
 // google/dranet#33, dranet#42 (case 112).
 #[test]

@@ -26,7 +26,11 @@ impl Service {
         Self(guest.with_roots(command).spawn().unwrap())
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.0.id()).unwrap()), signal).unwrap();
     }
 
@@ -141,11 +145,40 @@ fn a_source_that_vanishes_does_not_make_way_for_one_further_down() {
         std::thread::sleep(Duration::from_secs(3));
         assert!(is_from("attributes.json"), "{:?}", guest.status());
         assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+        assert_eq!(service.end(), 0);
+
+        // Neither does one that starts anew, however often, make way for it.
+        let words = "attributes.json, which is not there now";
+        for command in ["plan", "apply", "apply"] {
+            let said = guest.agent(command);
+            assert_eq!(said.code, 4, "{command}: {}{}", said.stdout, said.stderr);
+            assert!(said.stderr.contains(words), "{}", said.stderr);
+        }
+        let is_told = || {
+            let told = guest.status().unwrap();
+            told["problem"]
+                .as_str()
+                .is_some_and(|it| it.contains(words))
+        };
+        for _ in 0..2 {
+            let (service, systemd) = notifying(&guest);
+            assert!(told(&systemd).starts_with("READY=1"));
+            assert!(is_told(), "{:?}", guest.status());
+            assert_eq!(service.end(), 0);
+        }
+        assert!(ip("-o addr show net1").contains("192.0.2.5/24"));
+        let service = Service::start(&guest);
         // It is followed again when it is back.
         guest.document(&json!([device(1, "net2", &["192.0.2.6/24"])]));
         let status = guest.path("run/dra-guest/status.json");
         wait_for("the new name", || names_interface(&status, "net2"));
         assert_eq!(service.end(), 0);
+
+        // With nothing that stands it is as good as any.
+        fs::remove_file(&document).unwrap();
+        assert_eq!(guest.agent("revert").code, 0);
+        guest.agent("apply");
+        assert!(is_from("meta_data.json"), "{:?}", guest.status());
     });
 }
 

@@ -30,7 +30,15 @@ fn add(device: usize, name: &str, address: &str) -> Step {
 }
 
 fn mtu(device: usize, name: &str, from: u32, to: u32) -> Step {
-    step(device, name, Action::SetMtu { from, to })
+    step(
+        device,
+        name,
+        Action::SetMtu {
+            from,
+            to,
+            ipv6: None,
+        },
+    )
 }
 
 /// Applies steps to interfaces that are given by the names that they have before the first step.

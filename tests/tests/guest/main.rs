@@ -48,6 +48,7 @@ fn main() -> ExitCode {
             ("after_a_start_everything_is_as_it_was", policy::start_again),
             ("systemd_finds_no_fault_with_the_units", units),
             // The last one: the VM mount is another one from then on.
+            // kata-containers/runtime#1505, kata-containers#1879, vfkit#126 (case 87).
             (
                 "a_volume_of_the_kubelet_is_read_and_followed",
                 volume::of_the_kubelet,

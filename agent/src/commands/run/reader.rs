@@ -75,6 +75,22 @@ impl Reader {
     }
 }
 
+/// What is said while a source does not answer, by what is in force.
+pub(super) fn silence(loaded: Option<&Loaded>) -> String {
+    let (what, then) = match loaded {
+        Some(loaded) => (
+            loaded.path.display().to_string(),
+            "; what it said before is in force",
+        ),
+        None => ("a place of the device attributes".to_owned(), ""),
+    };
+    let seconds = PATIENCE.as_secs();
+    format!(
+        "the share does not answer: a read of {what} has waited longer than {seconds} s \
+         (does virtiofsd still run on the node?){then}"
+    )
+}
+
 /// Until the service ends.
 fn serve(
     asked: &questions::Receiver<()>,

@@ -1,12 +1,15 @@
 //! What the service knows between two passes, and what it does in one turn.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
+use super::hindrance::Hindrance;
 use super::notify;
-use super::reader::Reader;
+use super::reader::{self, Reader};
 use crate::commands::apply::tell_notes;
 use crate::commands::{connect, load_policy};
 use crate::concern::Concern;
@@ -22,7 +25,7 @@ use crate::report::relay::Account;
 use crate::report::{DeviceStatus, Status};
 use crate::roots::Roots;
 use crate::small_file::Closing;
-use crate::source::{LoadError, Loaded, PATIENCE};
+use crate::source::{self, LoadError, Loaded};
 
 /// What a look at the source says.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub(super) struct Service<'a> {
     /// Why the policy that was to replace it cannot be used.
     policy_problem: Option<String>,
     netlink: Netlink,
+    /// Where those came from that an agent before this one applied.
+    standing: Option<PathBuf>,
     /// The last attributes that could be used.
     loaded: Option<Loaded>,
     /// What the last pass that could be made found.
@@ -61,7 +66,7 @@ pub(super) struct Service<'a> {
     /// Whether it left steps to the next, which is to follow at once.
     goes_on: bool,
     /// Why a later pass could not be made.
-    hindrance: Option<String>,
+    hindrance: Option<Hindrance>,
     /// The last status that was told.
     told: Option<Status>,
     /// Why it is not in its file.
@@ -78,6 +83,7 @@ impl<'a> Service<'a> {
             is_policy_new: false,
             policy_problem: None,
             netlink: connect()?,
+            standing: source::standing::source(roots),
             loaded: None,
             passed: None,
             memory: Memory::default(),
@@ -171,7 +177,11 @@ impl Service<'_> {
             }
             Err(ended) => {
                 self.goes_on = false;
-                self.hindrance = Some(ended.message);
+                self.hindrance = Some(Hindrance::next(
+                    self.hindrance.as_ref(),
+                    ended.message,
+                    Instant::now(),
+                ));
                 // It may be the connection; where there is no other, the next pass says so.
                 if let Ok(netlink) = connect() {
                     self.netlink = netlink;
@@ -181,18 +191,22 @@ impl Service<'_> {
     }
 
     fn status(&self, look: Look) -> Status {
-        let empty = || Status::without_attributes(String::new());
+        let empty = || Status {
+            source: self.standing.clone(),
+            ..Status::without_attributes(String::new())
+        };
         let mut status = self.passed.clone().unwrap_or_else(empty);
         if let Some(loaded) = &self.loaded {
             status.source = Some(loaded.path.clone());
             status.document_digest = Some(loaded.digest.clone());
         }
-        status.ready &= self.hindrance.is_none();
+        let is_unknown = |hindrance: &Hindrance| hindrance.outweighs(Instant::now());
+        status.ready &= !self.hindrance.as_ref().is_some_and(is_unknown);
         status.problem = match look {
             Look::Problem(problem) => Some(problem),
             Look::News | Look::Nothing => {
-                let problem = self.hindrance.as_ref().or(self.policy_problem.as_ref());
-                problem.cloned()
+                let hindrance = self.hindrance.as_ref().map(|it| &it.message);
+                hindrance.or(self.policy_problem.as_ref()).cloned()
             }
         };
         status
@@ -234,7 +248,7 @@ impl Service<'_> {
     /// stays in force.
     async fn look(&mut self) -> Look {
         let Some(answer) = self.reader.load().await else {
-            return Look::Problem(self.silence());
+            return Look::Problem(reader::silence(self.loaded.as_ref()));
         };
         match answer {
             // A source that comes after the one that has gone says other things of other devices: to follow it
@@ -263,22 +277,6 @@ impl Service<'_> {
             Err(LoadError::NotYet(_)) if self.loaded.is_some() => Look::Nothing,
             Err(error) => Look::Problem(error.to_string()),
         }
-    }
-
-    /// What is said while a source does not answer.
-    fn silence(&self) -> String {
-        let (what, then) = match &self.loaded {
-            Some(loaded) => (
-                loaded.path.display().to_string(),
-                "; what it said before is in force",
-            ),
-            None => ("a place of the device attributes".to_owned(), ""),
-        };
-        let seconds = PATIENCE.as_secs();
-        format!(
-            "the share does not answer: a read of {what} has waited longer than {seconds} s \
-             (does virtiofsd still run on the node?){then}"
-        )
     }
 
     /// Tells systemd, the journal and the relay.

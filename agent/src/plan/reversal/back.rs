@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use device_attributes::InterfaceName;
+use device_attributes::{InterfaceAddress, InterfaceName};
 
 use super::in_use::in_use;
 use crate::apply::Undo;
@@ -68,7 +68,12 @@ pub(super) fn back(
             let mut addresses = interface.addresses.iter();
             let has = addresses.any(|other| other == address)
                 || interface.duplicate_addresses.contains(address);
-            undo_where(has)
+            match source_of(*address, interface, observation) {
+                Some(route) if has => Back::Left(format!(
+                    "{name} keeps {address}: the {route} of others has it for its source"
+                )),
+                _ => undo_where(has),
+            }
         }
         Action::AddRoute { route } => {
             route_back(first, route, name, observation).map_or(Back::Already, Back::Undo)
@@ -80,6 +85,23 @@ pub(super) fn back(
         }
         Action::Pin(_) => Back::NotLookedAt,
     }
+}
+
+/// A route that others made with an address for its source: the kernel removes it with the address.
+fn source_of<'a>(
+    address: InterfaceAddress,
+    interface: &Interface,
+    observation: &'a Observation,
+) -> Option<&'a Route> {
+    let mut interfaces = observation.interfaces.iter();
+    let is_elsewhere = interfaces.any(|other| {
+        let mut addresses = other.addresses.iter();
+        other.index != interface.index && addresses.any(|it| it.ip() == address.ip())
+    });
+    let mut routes = observation.routes.iter().filter(|_| !is_elsewhere);
+    routes.find(|route| {
+        route.source == Some(address.ip()) && !route.is_own() && !route.is_automatic()
+    })
 }
 
 /// What takes back what outlives its interface; none when it is not there any more.
@@ -127,7 +149,14 @@ fn value_back(entry: &Entry, interface: &Interface) -> Back {
                 Err(error) => Back::Left(format!("{name} keeps its name: {error}")),
             })
         }
-        (Action::SetMtu { from, .. }, Action::SetMtu { from: before, to }) => {
+        (
+            Action::SetMtu { from, .. },
+            Action::SetMtu {
+                from: before,
+                to,
+                ipv6,
+            },
+        ) => {
             let value = Value {
                 what: "MTU",
                 now: &interface.mtu,
@@ -135,7 +164,15 @@ fn value_back(entry: &Entry, interface: &Interface) -> Back {
                 before,
                 last: to,
             };
-            value.back(name, undo)
+            // The last step knows what IPv6 was set to, whichever took it away.
+            value.back(name, || {
+                Back::Undo(Undo::SetMtu {
+                    interface: first.interface,
+                    name: name.clone(),
+                    to: *from,
+                    ipv6: *ipv6,
+                })
+            })
         }
         (Action::SetMacAddress { from, .. }, Action::SetMacAddress { from: before, to }) => {
             let value = |now| Value {
