@@ -2,43 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::packages::{Packages, target};
 use dra_guest_tests::programs::{target_directory, workspace};
 use serde_json::Value;
-use tempfile::TempDir;
 
-use super::{VERSION, packages};
+use super::{PROGRAMS, VERSION, files, packages, unpacked};
 
 /// The most bytes that a package's files take, installed.
 const INSTALLED: [(&str, u64); 2] = [
     ("dra-guest-agent", 3_500_000),
     ("dra-guest-node", 11_500_000),
 ];
-
-fn unpacked(name: &str) -> TempDir {
-    let tree = tempfile::tempdir().unwrap();
-    stdout_of(
-        Command::new("dpkg-deb")
-            .arg("--extract")
-            .arg(packages().deb(name).unwrap())
-            .arg(tree.path()),
-    )
-    .unwrap();
-    tree
-}
-
-fn files(tree: &Path) -> Vec<String> {
-    let listed = stdout_of(
-        Command::new("find")
-            .arg(tree)
-            .args(["-type", "f", "-printf", "%P\n"]),
-    );
-    listed.unwrap().lines().map(str::to_owned).collect()
-}
 
 #[test]
 fn packed_twice_they_are_the_same_bytes() {
@@ -109,109 +86,6 @@ fn no_program_names_the_directory_that_it_was_built_in() {
     }
 }
 
-/// A page and a completion for each program, and for each subcommand a page.
-#[test]
-fn each_program_has_pages_and_completions_that_know_its_options() {
-    for (package, program, option) in [
-        ("dra-guest-agent", "dra-guest-agent", "--attributes"),
-        ("dra-guest-node", "dra-cdi-hook", "--vm-mount"),
-        ("dra-guest-node", "dra-guest-nri", "--socket"),
-        ("dra-guest-node", "dra-guest-relay", "--node-name"),
-    ] {
-        let tree = unpacked(package);
-        for shell in [
-            format!("usr/share/bash-completion/completions/{program}"),
-            format!("usr/share/zsh/vendor-completions/_{program}"),
-            format!("usr/share/fish/vendor_completions.d/{program}.fish"),
-        ] {
-            let text = fs::read_to_string(tree.path().join(&shell)).unwrap();
-            assert!(text.contains(option.trim_start_matches('-')), "{shell}");
-        }
-        let page = tree
-            .path()
-            .join(format!("usr/share/man/man8/{program}.8.gz"));
-        let text = stdout_of(Command::new("gzip").arg("-dc").arg(&page)).unwrap();
-        assert!(text.contains(".TH"), "{text}");
-    }
-}
-
-#[test]
-fn the_pages_are_without_fault() {
-    for package in ["dra-guest-agent", "dra-guest-node"] {
-        let tree = unpacked(package);
-        let pages: Vec<_> = files(tree.path())
-            .into_iter()
-            .filter(|file| file.contains("/man8/"))
-            .collect();
-        assert!(!pages.is_empty());
-        for page in pages {
-            let script = "gzip -dc \"$1\" | groff -Kutf8 -man -Tutf8 -ww -z";
-            let output = Command::new("sh")
-                .args(["-c", script, "sh"])
-                .arg(tree.path().join(&page))
-                .output()
-                .unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && said.is_empty(), "{page}: {said}");
-        }
-    }
-}
-
-/// Bash takes the completion, and completes with it.
-#[test]
-fn bash_completes_a_subcommand() {
-    let tree = unpacked("dra-guest-agent");
-    let completion = tree
-        .path()
-        .join("usr/share/bash-completion/completions/dra-guest-agent");
-    // The function is the one that the script registers for the program.
-    let script = "source \"$1\"; read -ra registered < <(complete -p dra-guest-agent); \
-                  while [ \"${registered[0]}\" != -F ]; do registered=(\"${registered[@]:1}\"); done; \
-                  COMP_WORDS=(dra-guest-agent sta); COMP_CWORD=1; \
-                  \"${registered[1]}\" dra-guest-agent sta dra-guest-agent; echo \"${COMPREPLY[@]}\"";
-    let output = stdout_of(
-        Command::new("bash")
-            .args(["--norc", "-c", script, "bash"])
-            .arg(completion),
-    )
-    .unwrap();
-    assert_eq!(output.trim(), "status");
-}
-
-/// What a shell completes `dra-guest-agent sta` with, the package's file being where the shell looks for it.
-fn completed(shell: &str, file: &str, script: &str) -> String {
-    let tree = unpacked("dra-guest-agent");
-    let mut command = Command::new(shell);
-    // zsh notes what it has found in the home directory.
-    command.env("HOME", tree.path()).current_dir(tree.path());
-    let output = stdout_of(command.args(["-c", script]).env("FILE", file));
-    output.unwrap()
-}
-
-#[test]
-fn fish_completes_a_subcommand() {
-    let file = "usr/share/fish/vendor_completions.d/dra-guest-agent.fish";
-    let script = "source $FILE; complete -C 'dra-guest-agent sta'";
-    let output = completed("fish", file, script);
-    assert!(output.starts_with("status\t"), "{output}");
-}
-
-/// zsh completes at a terminal alone, so one is made for it.
-#[test]
-fn zsh_completes_a_subcommand() {
-    let script = r#"
-        zmodload zsh/zpty
-        zpty shell zsh -f -i
-        said() { local all=; while zpty -r -m shell part "*$1*"; do all+=$part; [[ $all != *$1* ]] || break; done; print -r -- $all }
-        zpty -w shell "PS1=; fpath=(${FILE:h} \$fpath); autoload -U compinit; compinit -D -u; print rea''dy"
-        said ready >/dev/null
-        zpty -w -n shell $'dra-guest-agent stat\t\C-aprint -r -- "got:" \n'
-        said "got: dra""#;
-    let file = "usr/share/zsh/vendor-completions/_dra-guest-agent";
-    let output = completed("zsh", file, script);
-    assert!(output.contains("dra-guest-agent status"), "{output}");
-}
-
 /// The crates that cargo links into a program, itself left out.
 fn linked(program: &str) -> BTreeSet<String> {
     let tree = stdout_of(
@@ -237,12 +111,7 @@ fn linked(program: &str) -> BTreeSet<String> {
 
 #[test]
 fn the_bill_of_materials_and_the_licences_have_every_part() {
-    for (package, program) in [
-        ("dra-guest-agent", "dra-guest-agent"),
-        ("dra-guest-node", "dra-cdi-hook"),
-        ("dra-guest-node", "dra-guest-nri"),
-        ("dra-guest-node", "dra-guest-relay"),
-    ] {
+    for (package, program) in PROGRAMS {
         let tree = unpacked(package);
         let directory = tree.path().join("usr/share/doc").join(package);
         let text = fs::read_to_string(directory.join(format!("{program}.cdx.json"))).unwrap();

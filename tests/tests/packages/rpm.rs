@@ -3,11 +3,13 @@
 //! resolved, as that database knows of nothing else; the only one is a shell.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
 
 use dra_guest_tests::command::stdout_of;
 use dra_guest_tests::packages::DebianRoot;
 
-use super::{later_packages, packages};
+use super::{files, later_packages, packages, unpacked};
 
 const AGENT: &str = "dra-guest-agent";
 const NODE: &str = "dra-guest-node";
@@ -38,7 +40,7 @@ fn it_needs_nothing_but_a_shell() {
     for name in [AGENT, NODE] {
         let package = packages().rpm(name).unwrap();
         let requires = stdout_of(
-            std::process::Command::new("rpm")
+            Command::new("rpm")
                 .args(["--query", "--requires", "--package"])
                 .arg(&package),
         )
@@ -48,6 +50,43 @@ fn it_needs_nothing_but_a_shell() {
             .filter(|line| !line.starts_with("rpmlib(") && !line.starts_with("config("))
             .collect();
         assert_eq!(others, BTreeSet::from(["/bin/sh"]), "{name}");
+    }
+}
+
+/// Pages, completions, bill of materials, licences, units, presets and programs: byte for byte, where Fedora has them.
+#[test]
+fn it_has_what_the_debian_package_has() {
+    for name in [AGENT, NODE] {
+        let debian = unpacked(name);
+        let fedora = tempfile::tempdir().unwrap();
+        let script = "rpm2cpio \"$1\" | cpio --extract --make-directories --quiet";
+        stdout_of(
+            Command::new("sh")
+                .args(["-c", script, "sh"])
+                .arg(packages().rpm(name).unwrap())
+                .current_dir(fedora.path()),
+        )
+        .unwrap();
+        let documents = format!("usr/share/doc/{name}/");
+        let mut expected = BTreeSet::new();
+        for file in files(debian.path()) {
+            let place = match file.strip_prefix(&documents) {
+                // What a changelog of Debian's form is to say; an .rpm has none.
+                Some("changelog.gz" | "changelog.Debian.gz") => continue,
+                Some(licences @ ("copyright" | "COPYRIGHT-library.html.gz")) => {
+                    format!("usr/share/licenses/{name}/{licences}")
+                }
+                _ => file.replace("/zsh/vendor-completions/", "/zsh/site-functions/"),
+            };
+            assert!(
+                fs::read(debian.path().join(&file)).unwrap()
+                    == fs::read(fedora.path().join(&place)).unwrap(),
+                "{place} is not what the Debian package has as {file}"
+            );
+            expected.insert(place);
+        }
+        let all: BTreeSet<String> = files(fedora.path()).into_iter().collect();
+        assert_eq!(all, expected, "{name}");
     }
 }
 
