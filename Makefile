@@ -40,7 +40,9 @@ hook-image: ## Build the image that installs the hook on nodes with podman; its 
 image-nri ?= dra-guest-nri:0.1.0
 
 image-nri: ## Build the NRI plugin's container image with podman; its name is image-nri=NAME
-	@cargo build --quiet --locked --release --target $(host) --package dra-guest-nri --package dra-cdi-hook
+	@# One by one: what is built together is built with the features that any of it asks for.
+	@cargo build --quiet --locked --release --target $(host) --package dra-guest-nri
+	@cargo build --quiet --locked --release --target $(host) --package dra-cdi-hook
 	@podman build --quiet --file deploy/nri/Containerfile --tag $(image-nri) $(or $(CARGO_TARGET_DIR),target)/$(host)/release
 
 demo: ## Show the whole way: claim, container, hook, guest, NIC, claim status (root)

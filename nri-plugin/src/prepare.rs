@@ -61,6 +61,9 @@ pub fn prepare(arguments: &Arguments) -> Result<(), PrepareError> {
 
 /// Whole or not at all: a container may be starting with the one before.
 fn install(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(directory) = to.parent() {
+        fs::create_dir_all(directory)?;
+    }
     let temporary = to.with_extension("new");
     // What an installation that was killed has left.
     let _ = fs::remove_file(&temporary);
@@ -86,5 +89,28 @@ fn give(directory: &Path, user: u32) -> io::Result<()> {
         Ok(()) => chown(directory, Some(user), Some(user)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_hook_is_put_where_no_directory_is_yet_and_again() {
+        let node = tempfile::tempdir().unwrap();
+        let from = node.path().join("hook");
+        let to = node.path().join("opt/bin/dra-cdi-hook");
+        for text in ["one", "another"] {
+            fs::write(&from, text).unwrap();
+            install(&from, &to).unwrap();
+            assert_eq!(fs::read_to_string(&to).unwrap(), text);
+            let mode = fs::metadata(&to).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o755);
+        }
+        let left = fs::read_dir(to.parent().unwrap()).unwrap().count();
+        assert_eq!(left, 1);
     }
 }
