@@ -1,5 +1,6 @@
 //! A running guest and the programs beside it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -247,6 +248,24 @@ impl Guest {
     /// With QEMU's own words, when it does not do it.
     pub fn tell_qemu(&mut self, command: &Value) -> Result<Value> {
         monitor::tell(&self.sockets.path().join(MONITOR), command)
+    }
+
+    /// The time that QEMU's threads have had on this machine's processors (`/proc/PID/task/TID/schedstat`): without hardware
+    /// virtualisation the guest's work, whatever else the machine does.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn processor_time(&self) -> Result<Duration> {
+        let mut all = 0;
+        for thread in fs::read_dir(format!("/proc/{}/task", self.qemu.id()))? {
+            // A thread may end meanwhile.
+            let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else {
+                continue;
+            };
+            let first = text.split_whitespace().next();
+            all += first.context("an empty schedstat")?.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(all))
     }
 
     fn answer(&mut self, command: &str, limit: Duration) -> Result<GuestOutput> {

@@ -31,9 +31,17 @@ const ATTEMPTS: [&str; 14] = [
     "mount -t tmpfs attempt /mnt && umount /mnt",
 ];
 
+/// What the agent does for a policy, below `/sys/devices` and `/proc`: the sandbox leaves it.
+const NEEDED: [&str; 3] = [
+    "echo 1 >/sys/class/net/lo/queues/rx-0/rps_cpus",
+    "echo 1 >/proc/sys/net/ipv4/conf/lo/arp_ignore",
+    "cat /proc/irq/default_smp_affinity >/proc/irq/default_smp_affinity",
+];
+
 pub(crate) fn refuses(lonely: &mut Lonely) -> Result<()> {
     let attempts: Vec<String> = ATTEMPTS
         .iter()
+        .chain(&NEEDED)
         .enumerate()
         .map(|(number, attempt)| {
             format!("if ( {attempt} ) >/dev/null 2>&1; then echo {number}; fi")
@@ -43,12 +51,14 @@ pub(crate) fn refuses(lonely: &mut Lonely) -> Result<()> {
         "cat >/run/attempts <<'END'\n{}\nEND",
         attempts.join("\n")
     ))?;
-    let all: Vec<String> = (0..ATTEMPTS.len())
-        .map(|number| number.to_string())
-        .collect();
+    let numbers = |from: usize| -> Vec<String> {
+        (from..ATTEMPTS.len() + NEEDED.len())
+            .map(|number| number.to_string())
+            .collect()
+    };
     let allowed = lonely.guest.stdout_of("sh /run/attempts")?;
     ensure!(
-        allowed.lines().eq(all.iter()),
+        allowed.lines().eq(numbers(0).iter()),
         "outside of the sandbox these alone are possible: {allowed}"
     );
     let allowed = lonely.guest.stdout_of(
@@ -59,8 +69,9 @@ pub(crate) fn refuses(lonely: &mut Lonely) -> Result<()> {
          cat /run/dra-guest/allowed && rm /run/dra-guest/allowed",
     )?;
     ensure!(
-        allowed.is_empty(),
-        "in the sandbox these are possible: {allowed}"
+        allowed.lines().eq(numbers(ATTEMPTS.len()).iter()),
+        "in the sandbox these are possible, of which the last {} are to be: {allowed}",
+        NEEDED.len()
     );
     Ok(())
 }
