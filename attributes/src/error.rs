@@ -101,6 +101,9 @@ pub enum ReadErrorKind {
     /// More below a directory of metadata files than is read.
     #[error("the metadata files below this directory are too many: {0} is the limit")]
     Tree(TreeLimit),
+    /// Files that are exchanged for others again and again while they are read.
+    #[error("its files were exchanged each time while they were read")]
+    Changing,
     /// A directory, a FIFO, a device or a socket in a file's place.
     #[error("this is {0}, not a regular file")]
     NotAFile(&'static str),
@@ -144,9 +147,12 @@ impl ReadError {
     }
 
     /// Whether the file may be whole in a moment: it is empty or ends too early, as while a
-    /// writer that truncates in place is at work.
+    /// writer that truncates in place is at work, or was exchanged.
     pub fn may_be_unfinished(&self) -> bool {
-        matches!(self.kind, ReadErrorKind::Empty | ReadErrorKind::Truncated)
+        matches!(
+            self.kind,
+            ReadErrorKind::Empty | ReadErrorKind::Truncated | ReadErrorKind::Changing
+        )
     }
 }
 

@@ -212,6 +212,10 @@ fn apply_waits_as_long_as_it_is_told() {
         guest.document(&json!([device(1, "net1", &[])]));
         assert_eq!(waiting.wait().unwrap().code(), Some(0));
         assert!(ip("link show net1").contains(&mac(1)));
+        // And no longer.
+        fs::remove_file(guest.path("run/kubevirt/device-attributes.json")).unwrap();
+        let said = guest.agent("apply --wait 1");
+        assert_eq!(said.code, 4, "{}", said.stderr);
     });
 }
 

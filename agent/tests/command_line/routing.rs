@@ -9,7 +9,7 @@ use crate::namespace::{in_namespace, ip, veth};
 use crate::service::{Service, is_ready};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
-// cloud-init LP#1792415, cloud-init#4996, talos@14abe5140, systemd#20217 (case 60).
+// cloud-init LP#1792415, cloud-init#4996, talos@14abe5140, systemd#20217 (case 60); systemd#5882 (case 53).
 #[test]
 fn routes_of_every_kind_come_behind_their_addresses() {
     in_namespace(|| {
@@ -22,6 +22,7 @@ fn routes_of_every_kind_come_behind_their_addresses() {
                {to = \"203.0.113.0/24\", via = \"198.51.100.1\"},
                {to = \"203.0.114.0/24\", via = \"2001:db8::2\", table = 77},
                {to = \"203.0.115.0/24\", type = \"blackhole\"},
+               {to = \"2001:db8:a::/48\", via = \"2001:db8:ffff::1\"},
                {to = \"2001:db8:9::/48\", type = \"unreachable\"},
                {to = \"2001:db8:7::/48\", via = \"fe80::1\", source = \"2001:db8::5\"},
                {to = \"198.51.100.1/32\"},
@@ -42,6 +43,7 @@ fn routes_of_every_kind_come_behind_their_addresses() {
             "-6 route show",
             &[
                 "default via 2001:db8::1 dev net1 proto 218 metric 1024",
+                "2001:db8:a::/48 via 2001:db8:ffff::1 dev net1 proto 218 metric 1024 onlink",
                 "unreachable 2001:db8:9::/48 dev lo proto 218 metric 1024",
                 "2001:db8:7::/48 via fe80::1 dev net1 proto 218 src 2001:db8::5 metric 1024",
             ],

@@ -6,7 +6,8 @@
 //!
 //! The tree may be a stranger's. The walk holds on to file descriptors, never to paths; it follows
 //! no symbolic link out of a directory; it opens directories and regular files only; and it is bounded in depth,
-//! names, files and bytes.
+//! names, files and bytes. A volume whose files Kubernetes exchanges meanwhile is read again: half of two versions would be
+//! none of them.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -70,8 +71,6 @@ pub fn read_tree_where(
         files: 0,
         bytes: 0,
     };
-    // The descriptor is the caller's, who may have read from it.
-    rustix::fs::seek(directory, SeekFrom::Start(0)).map_err(|errno| system(name, errno))?;
     walk.directory(directory, &Place::root(name))?;
     let own = Reading {
         document: Document::default(),
@@ -99,14 +98,27 @@ struct Walk<'w, 'a> {
 impl Walk<'_, '_> {
     /// Walks one directory. Its depth is bounded by [`limits::TREE_LEVELS`].
     fn directory(&mut self, directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
-        let names = match self.names(directory, place) {
-            Ok(names) => names,
-            Err(error) => return self.broken(place, error),
-        };
-        for name in names {
-            self.entry(directory, &name, &place.below(&name))?;
+        for _ in 0..limits::VERSIONS {
+            let before = (self.readings.len(), self.rejected.len(), self.files);
+            let version = version(directory);
+            let names = match self.names(directory, place) {
+                Ok(names) => names,
+                Err(error) => return self.broken(place, error),
+            };
+            for name in names {
+                self.entry(directory, &name, &place.below(&name))?;
+            }
+            if version == self::version(directory) {
+                return Ok(());
+            }
+            self.readings.truncate(before.0);
+            self.rejected.truncate(before.1);
+            self.files = before.2;
         }
-        Ok(())
+        self.broken(
+            place,
+            ReadError::file(&*place.name, ReadErrorKind::Changing),
+        )
     }
 
     /// The names in a directory, sorted: the order of a file system is no order.
@@ -116,6 +128,9 @@ impl Walk<'_, '_> {
         place: &Place,
     ) -> Result<Vec<String>, ReadError> {
         let mut names = Vec::new();
+        // Another may have read from it: the caller, or the round before.
+        rustix::fs::seek(directory, SeekFrom::Start(0))
+            .map_err(|errno| system(&place.name, errno))?;
         let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
         let mut entries = RawDir::new(directory, &mut buffer);
         while let Some(entry) = entries.next() {
@@ -265,6 +280,13 @@ impl Walk<'_, '_> {
     fn limit(&self, limit: TreeLimit) -> ReadError {
         ReadError::file(self.root, ReadErrorKind::Tree(limit))
     }
+}
+
+/// Which version of its files a projected volume of Kubernetes has: what its link `..data` is (`pkg/volume/util/atomic_writer.go`
+/// renames another over it). None in any other directory.
+fn version(directory: BorrowedFd<'_>) -> Option<impl PartialEq> {
+    let link = rustix::fs::statat(directory, "..data", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some((link.st_ino, link.st_ctime, link.st_ctime_nsec))
 }
 
 /// Opens what a link leads to, if that is a regular file within `resolve`.

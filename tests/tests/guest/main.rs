@@ -34,6 +34,7 @@ fn main() -> ExitCode {
             ("a_nic_of_another_mac_is_untouched", foreign_nic),
             ("the_status_file_and_check_agree", status_and_check),
             ("the_vm_mount_is_read_only", vm_mount),
+            // netavark@9a73a52c, netavark@060f55dc (case 76).
             ("the_names_are_there_before_the_network", before_network),
             ("a_second_apply_changes_nothing", second_apply),
             // dranet#89 (case 110).
@@ -166,6 +167,12 @@ fn before_network(arrival: &mut Arrival) -> Result<()> {
     ensure!(
         agent < network,
         "network-pre.target was reached at {network} µs, the agent ready at {agent} µs"
+    );
+    let begun = monotonic("dra-guest-agent.service", "ExecMainStartTimestamp")?;
+    let sysctl = monotonic("systemd-sysctl.service", "ActiveEnterTimestamp")?;
+    ensure!(
+        0 < sysctl && sysctl < begun,
+        "systemd-sysctl had ended at {sysctl} µs, the agent begun at {begun} µs"
     );
     let first = arrival.guest.stdout_of(
         "journalctl --boot --no-pager --output=cat --unit=dra-guest-agent.service | \
