@@ -24,6 +24,9 @@ use crate::{Document, ReadError, ReadErrorKind, TreeLimit, limits};
 /// The bytes of a directory's entries that the kernel hands over at once; one entry has at most 280.
 const ENTRIES_BYTES: usize = 4096;
 
+/// The link of a projected volume of Kubernetes to the directory that has its files now.
+const DATA: &str = "..data";
+
 /// What becomes of the whole when one file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
@@ -71,7 +74,10 @@ pub fn read_tree_where(
         files: 0,
         bytes: 0,
     };
-    walk.directory(directory, &Place::root(name))?;
+    let place = Place::root(name);
+    // The descriptor is the caller's, who may have read from it.
+    rewind(directory, &place)?;
+    walk.directory(directory, &place)?;
     let own = Reading {
         document: Document::default(),
         form: Form::Stream,
@@ -98,27 +104,32 @@ struct Walk<'w, 'a> {
 impl Walk<'_, '_> {
     /// Walks one directory. Its depth is bounded by [`limits::TREE_LEVELS`].
     fn directory(&mut self, directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
-        for _ in 0..limits::VERSIONS {
-            let before = (self.readings.len(), self.rejected.len(), self.files);
-            let version = version(directory);
+        let before = (self.readings.len(), self.rejected.len(), self.files);
+        let mut known = None;
+        for _ in 0..=limits::VERSIONS {
             let names = match self.names(directory, place) {
                 Ok(names) => names,
                 Err(error) => return self.broken(place, error),
             };
-            for name in names {
-                self.entry(directory, &name, &place.below(&name))?;
+            let is_volume = names.iter().any(|name| name == DATA);
+            // The names of a volume are read again once its version is known: they may have been another's.
+            if !is_volume || known.is_some() {
+                for name in names.iter().filter(|name| *name != DATA) {
+                    self.entry(directory, name, &place.below(name))?;
+                }
             }
-            if version == self::version(directory) {
+            let now = is_volume.then(|| version(directory));
+            if now == known {
                 return Ok(());
             }
+            known = now;
             self.readings.truncate(before.0);
             self.rejected.truncate(before.1);
             self.files = before.2;
+            rewind(directory, place)?;
         }
-        self.broken(
-            place,
-            ReadError::file(&*place.name, ReadErrorKind::Changing),
-        )
+        let error = ReadError::file(&*place.name, ReadErrorKind::Changing);
+        self.broken(place, error)
     }
 
     /// The names in a directory, sorted: the order of a file system is no order.
@@ -128,9 +139,6 @@ impl Walk<'_, '_> {
         place: &Place,
     ) -> Result<Vec<String>, ReadError> {
         let mut names = Vec::new();
-        // Another may have read from it: the caller, or the round before.
-        rustix::fs::seek(directory, SeekFrom::Start(0))
-            .map_err(|errno| system(&place.name, errno))?;
         let mut buffer = [MaybeUninit::uninit(); ENTRIES_BYTES];
         let mut entries = RawDir::new(directory, &mut buffer);
         while let Some(entry) = entries.next() {
@@ -142,7 +150,7 @@ impl Walk<'_, '_> {
             match entry.file_name().to_str() {
                 // Kubernetes keeps the real files of a projected volume in directories like `..data`; the
                 // names beside them lead there.
-                Ok(name) if name == "." || name.starts_with("..") => {}
+                Ok(name) if name == "." || name.starts_with("..") && name != DATA => {}
                 Ok(name) => names.push(name.to_owned()),
                 Err(_) => {
                     let name = entry.file_name().to_string_lossy();
@@ -282,11 +290,21 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Which version of its files a projected volume of Kubernetes has: what its link `..data` is (`pkg/volume/util/atomic_writer.go`
-/// renames another over it). None in any other directory.
-fn version(directory: BorrowedFd<'_>) -> Option<impl PartialEq> {
-    let link = rustix::fs::statat(directory, "..data", AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some((link.st_ino, link.st_ctime, link.st_ctime_nsec))
+/// Which version of its files a projected volume of Kubernetes has: which link [`DATA`] is, as another is renamed over it
+/// (`pkg/volume/util/atomic_writer.go`).
+fn version(directory: BorrowedFd<'_>) -> Option<[i64; 3]> {
+    let link = rustix::fs::statat(directory, DATA, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some([
+        link.st_ino.cast_signed(),
+        link.st_ctime,
+        link.st_ctime_nsec.cast_signed(),
+    ])
+}
+
+fn rewind(directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
+    rustix::fs::seek(directory, SeekFrom::Start(0))
+        .map(drop)
+        .map_err(|errno| system(&place.name, errno))
 }
 
 /// Opens what a link leads to, if that is a regular file within `resolve`.
