@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs::{self, File};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use device_attributes::ReadErrorKind;
 use device_attributes::read::Reading;
 use device_attributes::read::tree::{Broken, read_tree_where};
+use device_attributes::{ReadErrorKind, limits};
 
 fn metadata(request: &str, generation: u32) -> String {
     format!(
@@ -72,4 +72,16 @@ fn files_that_are_exchanged_while_they_are_read_are_read_again() {
     let error = error.unwrap_err();
     assert_eq!(error.kind, ReadErrorKind::Changing);
     assert!(error.may_be_unfinished());
+    // As many names as any directory may have, and not half of them.
+    for number in 0..limits::TREE_ENTRIES - 100 {
+        File::create(tree.path().join(format!("other-{number}"))).unwrap();
+    }
+    let directory = File::open(tree.path()).unwrap();
+    let all = &mut |_: &str, _: BorrowedFd<'_>| Ok(true);
+    let reading = read_tree_where("D", directory.as_fd(), Broken::Fail, all).unwrap();
+    let now = format!("(d{generation})");
+    assert_eq!(
+        devices(&reading),
+        [format!("a/x {now}"), format!("a/y {now}")]
+    );
 }

@@ -107,13 +107,16 @@ impl Walk<'_, '_> {
         let before = (self.readings.len(), self.rejected.len(), self.files);
         let mut known = None;
         for _ in 0..=limits::VERSIONS {
+            let listed = self.entries;
             let names = match self.names(directory, place) {
                 Ok(names) => names,
                 Err(error) => return self.broken(place, error),
             };
             let is_volume = names.iter().any(|name| name == DATA);
-            // The names of a volume are read again once its version is known: they may have been another's.
-            if !is_volume || known.is_some() {
+            if is_volume && known.is_none() {
+                // Read again, and counted, once its version is known: they may be another's.
+                self.entries = listed;
+            } else {
                 for name in names.iter().filter(|name| *name != DATA) {
                     self.entry(directory, name, &place.below(name))?;
                 }
