@@ -87,6 +87,7 @@ fn files_that_are_exchanged_while_they_are_read_are_read_again() {
 }
 
 /// What a version was found to have, what was passed over of it, and what was wrong with it, is of that version alone.
+// kata-containers#10411 (case 86).
 #[test]
 fn nothing_is_left_of_a_version_that_is_gone() {
     let tree = tempfile::tempdir().unwrap();
