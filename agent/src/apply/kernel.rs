@@ -7,10 +7,10 @@ use nix::errno::Errno;
 
 use super::down::Kept;
 use super::pin::{self, Pinned};
-use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
+use super::{Outcome, StepError, Target, Undo, address, ipv6_settings, source_address, sysctl};
 use crate::netlink::{Netlink, NetlinkError, Routes};
-use crate::observe::IPV6_LEAST_MTU;
-use crate::plan::{Action, Ipv6Settings, Pin, Step};
+use crate::observe::{IPV6_LEAST_MTU, Ipv6Settings};
+use crate::plan::{Action, Pin, Step};
 use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
@@ -44,7 +44,8 @@ impl Target for Kernel<'_> {
                 self.set_link(interface, LinkChange::Mac(*to)).await
             }
             Action::SetMtu { to, ipv6, .. } => {
-                self.set_mtu(interface, &step.name, *to, *ipv6).await
+                self.set_mtu(interface, &step.name, *to, ipv6.as_ref())
+                    .await
             }
             Action::SetSysctl { sysctl, to, .. } => {
                 changed(sysctl::set(&self.roots.proc, &step.name, *sysctl, *to))
@@ -100,7 +101,7 @@ impl Target for Kernel<'_> {
                 name,
                 to,
                 ipv6,
-            } => made(self.set_mtu(*interface, name, *to, *ipv6).await),
+            } => made(self.set_mtu(*interface, name, *to, ipv6.as_ref()).await),
             Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
@@ -197,11 +198,11 @@ impl Kernel<'_> {
         interface: u32,
         name: &str,
         to: u32,
-        ipv6: Option<Ipv6Settings>,
+        ipv6: Option<&Ipv6Settings>,
     ) -> Made {
         let made = changed(self.netlink.set_mtu(interface, to).await)?;
         let back = ipv6.filter(|_| to >= IPV6_LEAST_MTU);
-        match back.map(|ipv6| sysctl::set_ipv6(&self.roots.proc, name, ipv6)) {
+        match back.map(|ipv6| ipv6_settings::put_back(&self.roots.proc, name, ipv6, to)) {
             Some(Err(error)) => Err(StepError {
                 error,
                 changed: true,

@@ -2,6 +2,7 @@
 
 mod address;
 mod down;
+mod ipv6_settings;
 mod kernel;
 mod pin;
 mod source_address;

@@ -9,6 +9,7 @@ use std::ops::Not;
 use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
 
+use super::ipv6_settings::Ipv6Settings;
 use super::pinning::Pinning;
 use crate::journal::Ledger;
 use crate::routing::{Route, RoutingRule};
@@ -105,6 +106,9 @@ pub struct Interface {
     /// The sysctl `net.ipv6.conf.NAME.accept_ra`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_ra: Option<u32>,
+    /// All that its IPv6 is set to, where it was asked about and the interface has IPv6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6_settings: Option<Ipv6Settings>,
     /// Its addresses, in the kernel's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<InterfaceAddress>,

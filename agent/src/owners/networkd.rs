@@ -90,11 +90,9 @@ fn drop_ins(roots: &Roots, file: &OsStr) -> String {
     directory.push(".d");
     let directories = directories(roots).map(|above| above.join(&directory));
     let files = by_name(&directories, "conf").into_values();
+    let texts: Vec<String> = files.filter_map(|path| text(&path)).collect();
     // A last line may have no end.
-    files
-        .filter_map(|path| text(&path))
-        .map(|text| format!("\n{text}"))
-        .collect()
+    ["", &texts.join("\n")].join("\n")
 }
 
 /// The files with an ending; of two with one name that of the earlier directory, which may be a link to

@@ -20,6 +20,7 @@ mod moving;
 mod namespace;
 mod near;
 mod near_status;
+mod needed_by_others;
 mod no_longer_wanted;
 mod overrun;
 mod planning;
