@@ -1,13 +1,13 @@
 //! How a step, or its undoing, is done to the kernel.
 
-use std::collections::BTreeSet;
-
 use device_attributes::MacAddress;
 use nix::errno::Errno;
 
 use super::down::Kept;
 use super::pin::{self, Pinned};
-use super::{Outcome, StepError, Target, Undo, address, ipv6_settings, source_address, sysctl};
+use super::{
+    Outcome, Refused, StepError, Target, Undo, address, ipv6_settings, source_address, sysctl,
+};
 use crate::netlink::{Netlink, NetlinkError, Routes};
 use crate::observe::{IPV6_LEAST_MTU, Ipv6Settings};
 use crate::plan::{Action, Pin, Step};
@@ -20,8 +20,7 @@ pub(super) type Made = Result<Outcome, StepError<NetlinkError>>;
 pub(super) struct Kernel<'a> {
     netlink: &'a Netlink,
     roots: &'a Roots,
-    /// The interrupts that it did not let be moved.
-    pub(super) unmovable: BTreeSet<u32>,
+    pub(super) refused: Refused,
 }
 
 impl Target for Kernel<'_> {
@@ -33,7 +32,7 @@ impl Target for Kernel<'_> {
         match &step.action {
             Action::Rename { to } => self.set_link(interface, LinkChange::Name(to)).await,
             Action::AddAlternativeName { alternative } => {
-                changed(netlink.add_alternative_name(interface, alternative).await)
+                self.add_alternative_name(interface, alternative).await
             }
             Action::RemoveAlternativeName { alternative } => changed(
                 netlink
@@ -129,11 +128,10 @@ impl Target for Kernel<'_> {
 
 impl<'a> Kernel<'a> {
     pub(super) fn new(netlink: &'a Netlink, roots: &'a Roots) -> Self {
-        let unmovable = BTreeSet::new();
         Self {
             netlink,
             roots,
-            unmovable,
+            refused: Refused::default(),
         }
     }
 
@@ -141,7 +139,7 @@ impl<'a> Kernel<'a> {
         Ok(match pin::set(self.roots, interface, name, pin)? {
             Pinned::So(outcome) => outcome,
             Pinned::Unmovable(interrupt) => {
-                self.unmovable.insert(interrupt);
+                self.refused.interrupts.insert(interrupt);
                 Outcome::AlreadySo
             }
         })
@@ -208,6 +206,17 @@ impl Kernel<'_> {
                 changed: true,
             }),
             _ => Ok(made),
+        }
+    }
+
+    /// A kernel before Linux 5.5 does not know the request: the rest of the device stands all the same.
+    async fn add_alternative_name(&mut self, interface: u32, name: &str) -> Made {
+        match self.netlink.add_alternative_name(interface, name).await {
+            Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => {
+                self.refused.alternative_names = true;
+                Ok(Outcome::AlreadySo)
+            }
+            result => changed(result),
         }
     }
 

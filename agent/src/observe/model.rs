@@ -33,6 +33,9 @@ pub struct Observation {
     /// greater of it and the interface's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rp_filter_of_all: Option<u32>,
+    /// Whether the kernel has refused an alternative name because it has none; the look at it does not tell.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub without_alternative_names: bool,
     /// What pinning needs, where it was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Pinning>,

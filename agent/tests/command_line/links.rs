@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::namespace::{in_namespace, ip, veth};
+use crate::namespace::{in_namespace, ip};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
 // netavark@9a73a52c, netavark@060f55dc (case 76).

@@ -22,6 +22,7 @@ mod near;
 mod near_status;
 mod needed_by_others;
 mod no_longer_wanted;
+mod old_kernel;
 mod overrun;
 mod planning;
 mod readiness;
