@@ -29,6 +29,7 @@ mod readiness;
 mod revert;
 mod routing;
 mod service;
+mod source_routing;
 mod status;
 mod staying;
 mod wish;

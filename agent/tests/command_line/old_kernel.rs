@@ -65,9 +65,10 @@ fn a_kernel_without_alternative_names_costs_a_device_nothing_else() {
             (last, of_last),
             "the names are of one length"
         );
-        let bytes = [&length.to_ne_bytes()[..], &0xfff0_u16.to_ne_bytes()].concat();
-        let bytes: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let poke = format!("inject=sendto:poke_enter=@arg2={bytes}:when={first}..{last}");
+        let [a, b, c, d] = length.to_ne_bytes();
+        let poke = format!(
+            "inject=sendto:poke_enter=@arg2={a:02x}{b:02x}{c:02x}{d:02x}ffff:when={first}..{last}"
+        );
         let (code, trace) = traced(&guest, &["-e", &poke]);
         assert_eq!(code, 3, "{trace}");
         shows(
