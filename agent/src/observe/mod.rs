@@ -82,6 +82,13 @@ fn combine(
             .or_default()
             .push(address);
     }
+    let loopback_addresses = links
+        .iter()
+        .filter(|link| link.loopback)
+        .filter_map(|link| of_interface.get(&link.index))
+        .flatten()
+        .filter_map(|address| InterfaceAddress::new(address.ip?, address.prefix).ok())
+        .collect();
     let mut interfaces: Vec<Interface> = links
         .into_iter()
         .filter(|link| !link.loopback)
@@ -99,6 +106,7 @@ fn combine(
     interfaces.sort_by_key(|interface| interface.index);
     Observation {
         interfaces,
+        loopback_addresses,
         pci_functions: functions
             .iter()
             .filter_map(|address| Some((*address, sysfs::function(sys, *address)?)))

@@ -20,6 +20,9 @@ use crate::routing::{Route, RoutingRule};
 pub struct Observation {
     /// Every network interface but `lo`, by index.
     pub interfaces: Vec<Interface>,
+    /// The addresses of the loopback interface, but for those that every one has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loopback_addresses: Vec<InterfaceAddress>,
     /// The PCI functions that were asked about; one that the guest does not have is absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pci_functions: BTreeMap<PciAddress, PciFunction>,

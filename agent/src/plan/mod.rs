@@ -14,6 +14,7 @@ mod mtu;
 mod names;
 pub mod pin;
 mod pinning;
+mod refusable;
 mod rename;
 pub mod reversal;
 mod routing;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Action;
 use super::draft::Draft;
+use super::refusable::refusal;
 use super::wishes::{Wish, routes, rules, source_table};
 use crate::listing::listing;
 use crate::observe::Observation;
@@ -48,6 +49,7 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
     remove_rules(drafts, &wanted_rules, observation, all_found);
     remove_routes(drafts, &rivals, observation, all_found);
     for (place, (draft, wishes)) in drafts.iter_mut().zip(&wanted_routes).enumerate() {
+        let all = wishes;
         let mut wishes: Vec<&Wish<Route>> = wishes.iter().collect();
         // What is on the link first: gateways are reached by it.
         wishes.sort_by_key(|wish| wish.is.gateway.is_some());
@@ -57,7 +59,10 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
             let others = others.filter(|other| **other != place);
             let others = listing(others.filter_map(|other| names.get(*other)));
             let present = present.get(&key(&wish.is)).map_or(&[][..], Vec::as_slice);
-            add_route(draft, wish, &others, present, &mut done);
+            let is_there = present.iter().any(|other| wish.is.is_met_by(other));
+            let wanted = all.iter().map(|wish| &wish.is);
+            let refusal = refusal(&wish.is, draft, wanted).filter(|_| !is_there);
+            add_route(draft, wish, &others, present, refusal.as_deref(), &mut done);
         }
     }
     let present = by_table(observation.rules.iter());
@@ -78,6 +83,7 @@ fn add_route<'a>(
     wish: &'a Wish<Route>,
     others: &str,
     present: &[&Route],
+    refusal: Option<&str>,
     done: &mut Vec<&'a Route>,
 ) {
     let route = &wish.is;
@@ -87,6 +93,11 @@ fn add_route<'a>(
     if route.destination.family() == Family::Ipv6
         && let Some(why) = &draft.without_ipv6
     {
+        let message = format!("{} cannot have the {route}: {why}", draft.name);
+        draft.problem(message);
+        return;
+    }
+    if let Some(why) = refusal {
         let message = format!("{} cannot have the {route}: {why}", draft.name);
         draft.problem(message);
         return;

@@ -115,7 +115,7 @@ fn kernel_route(route: &policy::Route, draft: &Draft<'_>) -> Route {
 }
 
 /// Whether the kernel finds the gateway on the link by itself.
-fn is_reached(gateway: IpAddr, draft: &Draft<'_>) -> bool {
+pub(super) fn is_reached(gateway: IpAddr, draft: &Draft<'_>) -> bool {
     if matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local()) {
         return true;
     }

@@ -77,8 +77,17 @@ impl Route {
                 "a route that sends nothing out has no `via` and no `source`",
             );
         }
-        if via.is_some_and(|ip| ip.is_unspecified() || ip.is_multicast()) {
+        if via.is_some_and(|ip| is_no_hosts(ip) || ip.is_loopback()) {
             table.mistake_at("via", "a gateway has an address of its own");
+        }
+        if source.is_some_and(is_no_hosts) {
+            table.mistake_at("source", "no host can send from that address");
+        }
+        if number == LOCAL_TABLE {
+            table.mistake_at(
+                "table",
+                "that table is the kernel's, for the guest's own addresses",
+            );
         }
         if to.family() == Family::Ipv6 && via.is_some_and(|ip| ip.is_ipv4()) {
             table.mistake_at("via", "an IPv6 route has an IPv6 gateway");
@@ -97,6 +106,14 @@ impl Route {
             table: number,
         })
     }
+}
+
+/// The table that the kernel keeps (`RT_TABLE_LOCAL`).
+const LOCAL_TABLE: u32 = 255;
+
+fn is_no_hosts(ip: IpAddr) -> bool {
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    ip.is_unspecified() || ip.is_multicast() || is_broadcast
 }
 
 /// `to`, whose family may only be known from the gateway.

@@ -26,6 +26,7 @@ mod old_kernel;
 mod overrun;
 mod planning;
 mod readiness;
+mod refused_routes;
 mod revert;
 mod routing;
 mod service;

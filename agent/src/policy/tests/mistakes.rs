@@ -118,6 +118,31 @@ const MISTAKES: &[(&str, &str, &str)] = &[
         "an address of its own",
     ),
     (
+        "routes = [{to = \"0.0.0.0/0\", via = \"127.0.0.1\"}]",
+        "2:30",
+        "an address of its own",
+    ),
+    (
+        "routes = [{to = \"0.0.0.0/0\", via = \"255.255.255.255\"}]",
+        "2:30",
+        "an address of its own",
+    ),
+    (
+        "routes = [{to = \"0.0.0.0/0\", source = \"0.0.0.0\"}]",
+        "2:30",
+        "no host can send from",
+    ),
+    (
+        "routes = [{to = \"::/0\", source = \"ff02::1\"}]",
+        "2:25",
+        "no host can send from",
+    ),
+    (
+        "routes = [{to = \"::/0\", table = 255}]",
+        "2:25",
+        "that table is the kernel's",
+    ),
+    (
         "routes = [{to = \"::/0\", table = 0}]",
         "2:33",
         "a table of 0 is not",
