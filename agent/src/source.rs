@@ -1,5 +1,6 @@
 //! Where the attributes come from: the first source that answers wins.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use device_attributes::document::FILE_NAME;
 use device_attributes::read::tree::{self, Broken};
 use device_attributes::read::{self, Form, Reading, file};
-use device_attributes::{ReadError, ReadErrorKind, hexadecimal};
+use device_attributes::{Device, ReadError, ReadErrorKind, hexadecimal};
 use sha2::{Digest, Sha256};
 
 use crate::roots::Roots;
@@ -170,11 +171,36 @@ fn load_file(path: &Path, open: Open) -> Result<Loaded, LoadError> {
     let bytes = file::read_fd(&name, open(path)?).map_err(load_error)?;
     let reading = read::read(&name, &bytes).map_err(load_error)?;
     Ok(Loaded {
-        reading,
+        reading: each_once(reading),
         path: path.to_owned(),
         rank: 0,
         digest: digest([bytes.as_slice()]),
     })
+}
+
+/// A device that stands twice in a file is one device, as it is in a directory: else it would contest its own interface.
+fn each_once(reading: Reading) -> Reading {
+    let mut names = BTreeSet::new();
+    let mut devices = reading.document.devices.iter();
+    let is_twice = devices.any(|device| {
+        let claim = device.claim.as_ref();
+        let claim = claim.map(|claim| (&claim.namespace, &claim.name));
+        let Device {
+            request,
+            driver,
+            pool,
+            device,
+            ..
+        } = device;
+        driver.is_some()
+            && device.is_some()
+            && !names.insert((claim, request, driver, pool, device))
+    });
+    if is_twice {
+        read::merge(vec![reading])
+    } else {
+        reading
+    }
 }
 
 fn load_directory(path: &Path) -> Result<Loaded, LoadError> {

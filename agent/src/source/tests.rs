@@ -47,6 +47,41 @@ fn the_first_source_that_answers_wins_even_when_it_is_broken() {
     );
 }
 
+// DRA shared claims (case 95).
+#[test]
+fn a_device_that_stands_twice_in_a_file_is_one() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("document.json");
+    let entry = |claim: &str, device: &str, mac: &str| {
+        format!(
+            r#"{{"claim":{{"namespace":"d","name":"{claim}"}},"request":"vf","driver":"x","pool":"p",
+                "device":"{device}","network":{{"macAddress":"{mac}"}}}}"#
+        )
+    };
+    let one = entry("a", "d1", "02:00:00:00:01:01");
+    for (other, count, notes) in [
+        (one.clone(), 1, 0),
+        // Which of both is right nobody knows: the first, and it is said.
+        (entry("a", "d1", "02:00:00:00:01:02"), 1, 1),
+        (entry("a", "d2", "02:00:00:00:01:01"), 2, 0),
+        (entry("b", "d1", "02:00:00:00:01:01"), 2, 0),
+        (
+            r#"{"network":{"macAddress":"02:00:00:00:01:01"}}"#.to_owned(),
+            2,
+            0,
+        ),
+    ] {
+        let text = format!(
+            r#"{{"apiVersion":"dra-guest/v1","kind":"DeviceAttributes","devices":[{one},{other}]}}"#
+        );
+        put(path.clone(), &text);
+        let reading = load_path(&path, open).unwrap().reading;
+        assert_eq!(reading.document.devices.len(), count, "{other}");
+        assert_eq!(reading.notes.len(), notes, "{other}: {:?}", reading.notes);
+        assert_eq!(reading.form, Form::Document);
+    }
+}
+
 #[test]
 fn a_config_drive_without_a_tagged_device_says_nothing() {
     let directory = TempDir::new().unwrap();
