@@ -68,9 +68,7 @@ pub fn read_tree_where(
         notes: Notes::new(name),
         rejected: Vec::new(),
         readings: Vec::new(),
-        entries: 0,
-        files: 0,
-        bytes: 0,
+        count: Count::default(),
         exchanged: 0,
     };
     let place = Place::root(name);
@@ -95,9 +93,7 @@ struct Walk<'w, 'a> {
     notes: Notes,
     rejected: Vec<Rejected>,
     readings: Vec<Reading>,
-    entries: usize,
-    files: usize,
-    bytes: usize,
+    count: Count,
     /// How often a volume was read in vain.
     exchanged: usize,
 }
@@ -108,6 +104,12 @@ struct Mark {
     notes: (usize, usize),
     rejected: usize,
     readings: usize,
+    count: Count,
+}
+
+/// What is bounded.
+#[derive(Clone, Copy, Default)]
+struct Count {
     entries: usize,
     files: usize,
     bytes: usize,
@@ -154,9 +156,7 @@ impl Walk<'_, '_> {
             notes: self.notes.mark(),
             rejected: self.rejected.len(),
             readings: self.readings.len(),
-            entries: self.entries,
-            files: self.files,
-            bytes: self.bytes,
+            count: self.count,
         }
     }
 
@@ -164,9 +164,7 @@ impl Walk<'_, '_> {
         self.notes.back_to(mark.notes);
         self.rejected.truncate(mark.rejected);
         self.readings.truncate(mark.readings);
-        self.entries = mark.entries;
-        self.files = mark.files;
-        self.bytes = mark.bytes;
+        self.count = mark.count;
     }
 
     /// The names in a directory, sorted: the order of a file system is no order.
@@ -180,8 +178,8 @@ impl Walk<'_, '_> {
         let mut entries = RawDir::new(directory, &mut buffer);
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(|errno| system(&place.name, errno))?;
-            self.entries += 1;
-            if self.entries > limits::TREE_ENTRIES {
+            self.count.entries += 1;
+            if self.count.entries > limits::TREE_ENTRIES {
                 return Err(self.limit(TreeLimit::Entries));
             }
             match entry.file_name().to_str() {
@@ -242,7 +240,7 @@ impl Walk<'_, '_> {
         name: &str,
         place: &Place,
     ) -> Result<(), ReadError> {
-        let before = self.files;
+        let before = self.count.files;
         if place.path.len() < limits::TREE_LEVELS {
             let flags = FLAGS | OFlags::NOFOLLOW | OFlags::DIRECTORY;
             match rustix::fs::openat(parent, name, flags, Mode::empty()) {
@@ -255,7 +253,7 @@ impl Walk<'_, '_> {
         }
         // A container runtime makes a directory where the file to be mounted is missing. A claim
         // may have such a name as well, but then there are files below it.
-        if is_metadata(name) && self.files == before {
+        if is_metadata(name) && self.count.files == before {
             let error = ReadError::file(&*place.name, ReadErrorKind::NotAFile("a directory"));
             return self.broken(place, error);
         }
@@ -280,8 +278,8 @@ impl Walk<'_, '_> {
     }
 
     fn file(&mut self, file: &OwnedFd, place: &Place) -> Result<(), ReadError> {
-        self.files += 1;
-        if self.files > limits::FILES {
+        self.count.files += 1;
+        if self.count.files > limits::FILES {
             return Err(self.limit(TreeLimit::Files));
         }
         match (self.accept)(&place.name, file.as_fd()) {
@@ -299,8 +297,8 @@ impl Walk<'_, '_> {
             Ok(bytes) => bytes,
             Err(error) => return self.broken(place, error),
         };
-        self.bytes += bytes.len();
-        if self.bytes > limits::TREE_BYTES {
+        self.count.bytes += bytes.len();
+        if self.count.bytes > limits::TREE_BYTES {
             return Err(self.limit(TreeLimit::Bytes));
         }
         match super::read(&place.name, &bytes) {
