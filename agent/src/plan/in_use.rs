@@ -11,31 +11,6 @@ use crate::observe::{IPV6_LEAST_MTU, Interface, Observation};
 use crate::policy::Family;
 use crate::routing::Route;
 
-/// What others would lose if an interface that the agent set up were set down.
-pub(super) fn in_use(
-    interface: &Interface,
-    ledger: &Ledger,
-    observation: &Observation,
-) -> Option<String> {
-    if interface.controller.is_some() {
-        return Some("others made it part of a bond or a bridge".to_owned());
-    }
-    let mut interfaces = observation.interfaces.iter();
-    if let Some(upper) = interfaces.find(|upper| upper.lower == Some(interface.index)) {
-        return Some(format!("others made {} on it", upper.name));
-    }
-    if let Some(route) = of_others(observation).find(|route| is_through(route, interface)) {
-        return Some(format!("it has the {route} of others"));
-    }
-    let own = own_addresses(interface, ledger);
-    // The kernel makes one of its own of this range for every interface that is up.
-    let addresses = interface.addresses.iter();
-    let others =
-        addresses.filter(|address| !own.contains(address) && !address.is_ipv6_link_local());
-    let others = listing(others);
-    (!others.is_empty()).then(|| format!("it has {others} of others"))
-}
-
 /// What others would lose if an interface that has the agent's MTU had its former one: what they made on it, and IPv6.
 pub(super) fn mtu_in_use(
     mtu: u32,
@@ -176,11 +151,11 @@ pub(super) fn needed_addresses(
 }
 
 /// The routes that others made.
-fn of_others(observation: &Observation) -> impl Iterator<Item = &Route> {
+pub(super) fn of_others(observation: &Observation) -> impl Iterator<Item = &Route> {
     let routes = observation.routes.iter();
     routes.filter(|route| !route.is_own() && !route.is_automatic())
 }
 
-fn is_through(route: &Route, interface: &Interface) -> bool {
+pub(super) fn is_through(route: &Route, interface: &Interface) -> bool {
     route.interface == Some(interface.index)
 }
