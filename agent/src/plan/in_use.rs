@@ -7,7 +7,7 @@ use device_attributes::InterfaceAddress;
 use super::Action;
 use crate::journal::Ledger;
 use crate::listing::listing;
-use crate::observe::{IPV6_LEAST_MTU, Interface, Observation};
+use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Observation};
 use crate::policy::Family;
 use crate::routing::Route;
 
@@ -30,7 +30,29 @@ pub(super) fn mtu_in_use(
         return Some(format!("others made {name} on it, with an MTU of {larger}"));
     }
     let mut shrinking = above.into_iter().chain([interface]);
-    shrinking.find_map(|it| ipv6_of_others(mtu, it, ledger, observation))
+    shrinking
+        .find_map(|it| ipv6_of_others(mtu, it, ledger, observation))
+        .or_else(|| ipv6_of_bridge(mtu, interface, observation))
+}
+
+/// What a bridge would lose if its port had an MTU: it takes the least of its ports' (`br_mtu_auto_adjust` in
+/// `net/bridge/br_if.c`), and with one that is too small for it the kernel takes IPv6 away.
+pub(super) fn ipv6_of_bridge(
+    mtu: u32,
+    interface: &Interface,
+    observation: &Observation,
+) -> Option<String> {
+    let controller = observation.interface(interface.controller?)?;
+    let is_lost = mtu < IPV6_LEAST_MTU
+        && controller.kind.as_deref() == Some("bridge")
+        && controller.ipv6 == Ipv6::Enabled;
+    let name = &controller.name;
+    is_lost.then(|| {
+        format!(
+            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take IPv6 from {name}, a bridge \
+             that has the least MTU of its ports"
+        )
+    })
 }
 
 /// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the
@@ -140,7 +162,10 @@ pub(super) fn needed_addresses(
         && let Some(last) = leaving.iter().find(is_ipv4)
     {
         let route = of_others(observation).find(|route| {
-            route.destination.family() == Family::Ipv4 && is_through(route, interface)
+            let is_ipv4 = route.destination.family() == Family::Ipv4;
+            // What needs no address to be reached is put back.
+            let needs_none = route.gateway.is_none() || route.on_link;
+            is_ipv4 && !needs_none && is_through(route, interface)
         });
         if let Some(route) = route {
             let why = format!("with its last IPv4 address it would lose the {route} of others");
