@@ -1,6 +1,7 @@
 //! What the kernel is known to refuse of a route: a problem of that route, where its refusal would cost the device
 //! all that it has.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::draft::Draft;
@@ -8,15 +9,17 @@ use crate::observe::Observation;
 use crate::policy::Prefix;
 use crate::routing::{Route, RouteKind};
 
-/// Why the kernel would refuse a route; `wanted` are all that the device is to have.
+/// Why the kernel would refuse a route; `guest` has the addresses that the guest has or is to have, and `wanted` are
+/// all routes that the device is to have.
 pub(super) fn refusal<'a>(
     route: &Route,
     draft: &Draft<'_>,
+    guest: &BTreeSet<IpAddr>,
     mut wanted: impl Iterator<Item = &'a Route>,
 ) -> Option<String> {
     let name = draft.name;
     if let Some(gateway) = route.gateway {
-        if is_own(gateway, route.on_link, draft) {
+        if is_own(gateway, route.on_link, draft, guest) {
             return Some(format!("{gateway} is an address of this guest"));
         }
         if is_broadcast(gateway, draft) {
@@ -35,7 +38,7 @@ pub(super) fn refusal<'a>(
     }
     let source = route
         .source
-        .filter(|source| !may_be_source(*source, draft))?;
+        .filter(|source| !may_be_source(*source, draft, guest))?;
     Some(format!("this guest has no address {source}"))
 }
 
@@ -44,7 +47,7 @@ pub(super) fn refusal<'a>(
 ///
 /// With an address of another interface for a gateway it takes an IPv4 route that is not on link; and a VRF may be
 /// another one's.
-fn is_own(gateway: IpAddr, on_link: bool, draft: &Draft<'_>) -> bool {
+fn is_own(gateway: IpAddr, on_link: bool, draft: &Draft<'_>, guest: &BTreeSet<IpAddr>) -> bool {
     let mut its = draft.addresses().chain(draft.staying());
     if its.any(|address| address.ip() == gateway) {
         return true;
@@ -54,9 +57,7 @@ fn is_own(gateway: IpAddr, on_link: bool, draft: &Draft<'_>) -> bool {
         // Every link has addresses of that kind of its own.
         IpAddr::V6(ip) => !ip.is_unicast_link_local(),
     };
-    others_count
-        && draft.interface.controller.is_none()
-        && all(draft.observation).any(|ip| ip == gateway)
+    others_count && draft.interface.controller.is_none() && guest.contains(&gateway)
 }
 
 fn is_broadcast(gateway: IpAddr, draft: &Draft<'_>) -> bool {
@@ -85,18 +86,21 @@ fn reaches(route: &Route, gateway: IpAddr, interface: u32) -> bool {
 
 /// Whether the kernel takes an address for a source: any of the guest's, of IPv6 and of a link only the interface's
 /// (`fib_valid_prefsrc` in `net/ipv4/fib_semantics.c`, `ip6_route_info_create` in `net/ipv6/route.c`).
-fn may_be_source(source: IpAddr, draft: &Draft<'_>) -> bool {
+fn may_be_source(source: IpAddr, draft: &Draft<'_>, guest: &BTreeSet<IpAddr>) -> bool {
     let is_of_a_link = matches!(source, IpAddr::V6(ip) if ip.is_unicast_link_local());
     let its = draft.addresses().chain(draft.staying());
     its.map(|address| address.ip()).any(|ip| ip == source)
-        || !is_of_a_link && all(draft.observation).any(|ip| ip == source)
+        || !is_of_a_link && guest.contains(&source)
 }
 
-/// The addresses that the guest has.
-fn all(observation: &Observation) -> impl Iterator<Item = IpAddr> {
+/// The addresses that the guest has, and that its devices are to have.
+pub(super) fn of_guest(drafts: &[Draft<'_>], observation: &Observation) -> BTreeSet<IpAddr> {
+    let coming = drafts.iter().flat_map(Draft::addresses);
     let interfaces = observation.interfaces.iter();
     let addresses = interfaces.flat_map(|interface| &interface.addresses);
     addresses
         .chain(&observation.loopback_addresses)
+        .chain(coming)
         .map(|address| address.ip())
+        .collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Action;
 use super::draft::Draft;
-use super::refusable::refusal;
+use super::refusable::{of_guest, refusal};
 use super::wishes::{Wish, routes, rules, source_table};
 use crate::listing::listing;
 use crate::observe::Observation;
@@ -46,6 +46,7 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
         present.entry(key(route)).or_default().push(route);
     }
 
+    let guest = of_guest(drafts, observation);
     remove_rules(drafts, &wanted_rules, observation, all_found);
     remove_routes(drafts, &rivals, observation, all_found);
     for (place, (draft, wishes)) in drafts.iter_mut().zip(&wanted_routes).enumerate() {
@@ -61,7 +62,7 @@ pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_f
             let present = present.get(&key(&wish.is)).map_or(&[][..], Vec::as_slice);
             let is_there = present.iter().any(|other| wish.is.is_met_by(other));
             let wanted = all.iter().map(|wish| &wish.is);
-            let refusal = refusal(&wish.is, draft, wanted).filter(|_| !is_there);
+            let refusal = refusal(&wish.is, draft, &guest, wanted).filter(|_| !is_there);
             add_route(draft, wish, &others, present, refusal.as_deref(), &mut done);
         }
     }
