@@ -109,21 +109,20 @@ fn what_fails_again_and_again_is_told_once() {
         veth("eth0", 1);
         let guest = Guest::new();
         guest.document(&json!([device(1, "eth0", &["192.0.2.5/24"])]));
-        // A router that the kernel does not find.
-        guest.policy(
-            "[[device]]\nroutes = [{to = \"203.0.113.0/24\", via = \"198.51.100.1\", on-link = false}]\n",
-        );
+        // A sysctl that is not there.
+        guest.policy("[[device]]\nrp-filter = \"loose\"\n");
         let mut command = Command::new(env!("CARGO_BIN_EXE_dra-guest-agent"));
         command
-            .args(["--log-level", "debug"])
+            .args(["--log-level", "debug", "--proc-root"])
+            .arg(guest.path("proc"))
             .stderr(fs::File::create(guest.path("log")).unwrap());
         let service = Service::start_by(&guest, command);
         let log = || fs::read_to_string(guest.path("log")).unwrap();
         wait_for("the second try", || {
-            log().contains("DEBUG add to eth0 the route")
+            log().contains("DEBUG set rp_filter of eth0")
         });
         assert_eq!(
-            log().matches("INFO add to eth0 the route").count(),
+            log().matches("INFO set rp_filter of eth0").count(),
             1,
             "{}",
             log()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::guest::wait_for;
 use crate::namespace::{in_namespace, ip};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
@@ -115,7 +116,12 @@ fn what_others_set_of_ipv6_outlives_an_mtu_that_is_too_small_for_it() {
             }
             ip("link set eth0 up");
             ip("link set mac0 up");
-            // That of the interface comes with it.
+            // That of the interface comes with it, and with its carrier.
+            for name in ["eth0", "mac0"] {
+                wait_for("the carrier", || {
+                    ip(&format!("link show {name}")).contains("state UP")
+                });
+            }
             for (setting, value) in set.iter().filter(|(setting, _)| *setting == "conf/mtu") {
                 put("eth0", setting, value);
                 put("mac0", setting, value);
