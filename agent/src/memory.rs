@@ -7,7 +7,9 @@ use device_attributes::DeviceIdentity;
 use tokio::time::Instant;
 
 use crate::damper::{Damper, Verdict};
+use crate::foes::Foes;
 use crate::listing::listing;
+use crate::netlink::Removal;
 use crate::numa::{CpuList, Places};
 use crate::observe::Pinning;
 use crate::owners::{self, DropIn, Standing};
@@ -35,6 +37,8 @@ pub struct Memory {
     pub(crate) is_silent: bool,
     /// The interrupts that the kernel does not let anyone move.
     pub(crate) unmovable: BTreeSet<u32>,
+    /// Who may be undoing it.
+    foes: Foes,
     /// How often the pins of a device had to be set again.
     contested: BTreeMap<DeviceIdentity, u32>,
 }
@@ -86,6 +90,7 @@ impl Memory {
     /// The devices whose steps are not made now, by their place, each with why.
     pub(crate) fn held_back(
         &mut self,
+        roots: &Roots,
         wanted: &[Wanted],
         plan: &Plan,
         standing: &Standing,
@@ -108,11 +113,18 @@ impl Memory {
                 Verdict::Configure => {}
                 Verdict::Repair => self.note_contest(wanted, &steps),
                 Verdict::Wait(why) => {
-                    held.insert(place, why);
+                    let identity = &wanted.identity;
+                    let words = (self.foes).name(&roots.proc, identity, why, &steps, now);
+                    held.insert(place, words);
                 }
             }
         }
         held
+    }
+
+    /// Notes that somebody removed something that the agent may have made.
+    pub(crate) fn note_removal(&mut self, roots: &Roots, removal: Removal) {
+        self.foes.note(&roots.proc, removal);
     }
 
     /// Notes that a device is as wanted.
@@ -139,8 +151,10 @@ impl Memory {
     /// Keeps what is known of these devices only.
     pub(crate) fn retain(&mut self, wanted: &[Wanted]) {
         self.damper.retain(wanted);
-        self.contested
-            .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
+        let is_wanted =
+            |identity: &DeviceIdentity| wanted.iter().any(|wanted| wanted.identity == *identity);
+        self.foes.retain(is_wanted);
+        self.contested.retain(|identity, _| is_wanted(identity));
     }
 }
 
