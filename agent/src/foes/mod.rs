@@ -5,7 +5,9 @@
 
 mod program;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process;
 use std::time::Duration;
@@ -18,15 +20,16 @@ use crate::netlink::{Removal, Removed};
 use crate::plan::{Action, Step};
 use program::Program;
 
-/// How many removals are remembered.
-const REMOVALS: usize = 16;
+/// Of how many things it is remembered who removed them.
+const REMOVALS: usize = 256;
 /// For how long. What is removed again and again is so right after it was set again.
 const RECENT: Duration = Duration::from_mins(1);
 
 /// What is known of those who undo.
 #[derive(Debug, Default)]
 pub(crate) struct Foes {
-    removals: VecDeque<Remembered>,
+    /// Who removed what the last time.
+    removers: BTreeMap<Removed, Remover>,
     /// Who may undo what the kernel says nothing of, in words, and the pass that looked.
     suspicion: Option<(Instant, String)>,
     /// What was said of a device, without and with those who were named: it stands as long as nothing else is said.
@@ -34,8 +37,9 @@ pub(crate) struct Foes {
 }
 
 #[derive(Debug)]
-struct Remembered {
-    removal: Removal,
+struct Remover {
+    /// The netlink port that the kernel told.
+    port: NonZeroU32,
     /// As it was then: it may have ended.
     by: Program,
     at: Instant,
@@ -44,15 +48,19 @@ struct Remembered {
 impl Foes {
     /// Notes who removed something, as long as it can be seen.
     pub(crate) fn note(&mut self, proc: &Path, removal: Removal) {
+        let Removal { removed, port } = removal;
         let at = Instant::now();
-        let is_it = |known: &&mut Remembered| known.removal == removal;
-        if let Some(known) = self.removals.iter_mut().find(is_it) {
-            known.at = at;
-        } else if removal.port.get() != process::id()
-            && let Some(by) = Program::of_port(proc, removal.port.get())
-        {
-            self.removals.truncate(REMOVALS - 1);
-            self.removals.push_front(Remembered { removal, by, at });
+        self.removers.retain(|_, remover| remover.is_recent(at));
+        let is_full = self.removers.len() >= REMOVALS;
+        match self.removers.get_mut(&removed) {
+            Some(known) if known.port == port => known.at = at,
+            None if is_full => {}
+            _ if port.get() == process::id() => {}
+            _ => {
+                if let Some(by) = Program::of_port(proc, port.get()) {
+                    self.removers.insert(removed, Remover { port, by, at });
+                }
+            }
         }
     }
 
@@ -82,30 +90,40 @@ impl Foes {
     }
 
     fn look(&mut self, proc: &Path, steps: &[&Step], now: Instant) -> Vec<String> {
-        let mut words: Vec<String> = Vec::new();
-        let mut is_open = false;
+        let mut named: Vec<&Remover> = Vec::new();
+        let (mut lacks_address, mut others_are_open, mut routes_are_open) = (false, false, false);
         for step in steps.iter().filter(|step| is_heard(step)) {
-            let recent = |it: &&Remembered| {
-                it.is_undone_by(step) && now.saturating_duration_since(it.at) < RECENT
-            };
-            let mut removers = self.removals.iter().filter(recent).peekable();
-            is_open |= removers.peek().is_none();
-            for Remembered { removal, by, .. } in removers {
-                let removed = format!(
-                    "removed through the netlink port {}, that of {by}",
-                    removal.port
-                );
-                if !words.contains(&removed) {
-                    words.push(removed);
-                }
+            let remover = self.remover(step, now);
+            match step.action {
+                Action::AddRoute { .. } => routes_are_open |= remover.is_none(),
+                _ => others_are_open |= remover.is_none(),
             }
+            lacks_address |= remover.is_some() && matches!(step.action, Action::AddAddress { .. });
+            // The programs of a script are one for whoever looks for it.
+            named.extend(remover.filter(|it| !named.iter().any(|other| it.by.is_like(&other.by))));
         }
-        if is_open {
+        let mut words: Vec<String> = named.iter().map(ToString::to_string).collect();
+        // With an address the kernel takes away the routes that need it.
+        if others_are_open || routes_are_open && !lacks_address {
             let rest = if words.is_empty() { "" } else { " of the rest" };
             let suspicion = self.suspicion(proc, now);
             words.push(format!("the kernel does not say who{rest}; {suspicion}"));
         }
         words
+    }
+
+    /// Who removed what the step brings back.
+    fn remover(&self, step: &Step, now: Instant) -> Option<&Remover> {
+        let by = |removed| self.removers.get(&removed);
+        let remover = match step.action {
+            Action::AddAddress { address } => by(Removed::Address(step.interface, address)),
+            Action::AddRoute { .. } => {
+                by(Removed::Route(Some(step.interface))).or_else(|| by(Removed::Route(None)))
+            }
+            Action::AddRule { .. } => by(Removed::Rule),
+            _ => None,
+        };
+        remover.filter(|remover| remover.is_recent(now))
     }
 
     /// Who holds a socket by which it could, in words; looked up once a pass.
@@ -117,19 +135,19 @@ impl Foes {
     }
 }
 
-impl Remembered {
-    /// Whether the step brings back what was removed.
-    fn is_undone_by(&self, step: &Step) -> bool {
-        match (&step.action, self.removal.removed) {
-            (Action::AddAddress { address }, Removed::Address(index, removed)) => {
-                index == step.interface && *address == removed
-            }
-            (Action::AddRoute { .. }, Removed::Route(index)) => {
-                index.is_none_or(|index| index == step.interface)
-            }
-            (Action::AddRule { .. }, Removed::Rule) => true,
-            _ => false,
-        }
+impl Remover {
+    fn is_recent(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) < RECENT
+    }
+}
+
+impl fmt::Display for Remover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "removed through the netlink port {}, that of {}",
+            self.port, self.by
+        )
     }
 }
 

@@ -62,6 +62,11 @@ impl Program {
         Some(holders.collect())
     }
 
+    /// Whether both go by one name in one unit.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        (&self.name, &self.unit) == (&other.name, &other.unit)
+    }
+
     /// The process `id`, if it may be the one that calls itself by an id that is `meant`. In a container it may be
     /// another than here.
     fn read(proc: &Path, id: u32, meant: impl Fn(u32) -> bool) -> Option<Self> {

@@ -37,7 +37,7 @@ pub struct Removal {
 }
 
 /// What was removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Removed {
     /// An address of IPv4, from the interface with this index.
     Address(u32, InterfaceAddress),

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use nix::mount::{MsFlags, mount};
 use serde_json::json;
 
 use crate::guest::{Guest, device, wait_for};
@@ -65,7 +66,10 @@ const AS_THE_UNIT: [&str; 3] = [
 ];
 
 fn started(guest: &Guest) -> Service {
-    guest.policy("[[device]]\nmtu = 1400\nroutes = [{to = \"203.0.113.0/24\"}]\n");
+    guest.policy(
+        "[[device]]\nmtu = 1400\nroutes = [{to = \"203.0.113.0/24\"}, {to = \"2001:db8:1::/64\"}]\n\
+         rules = [{from = \"192.0.2.5\", table = 7, priority = 500}]\n",
+    );
     guest.document(&json!([device(
         1,
         "net1",
@@ -81,12 +85,20 @@ fn started(guest: &Guest) -> Service {
 }
 
 fn is_as_wanted() -> bool {
-    let shown = [ip("address show dev net1"), ip("route show")].concat();
+    let commands = [
+        "address show dev net1",
+        "route show",
+        "-6 route show",
+        "rule show",
+    ];
+    let shown = commands.map(ip).concat();
     let wanted = [
         "mtu 1400",
         "192.0.2.5/24",
         "2001:db8::5/64",
         "203.0.113.0/24",
+        "2001:db8:1::/64",
+        "from 192.0.2.5",
     ];
     wanted.iter().all(|word| shown.contains(word))
 }
@@ -119,11 +131,162 @@ fn who_holds_a_socket_by_which_it_could_is_named_as_a_suspicion() {
     in_namespace(|| {
         veth("eth0", 1);
         let guest = Guest::new();
+        // As in the unit: to the group root it hides none.
+        hide_processes("invisible");
         let service = started(&guest);
         let mut foe = Foe::start(&guest, b"flapper", &["env"]);
         let id = foe.0.id();
         let message = told(&guest, || foe.undo("link set dev net1 mtu 1300"));
         assert!(message.ends_with(&named("flapper", id)), "{message}");
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn who_removes_an_address_of_ipv4_a_route_or_a_rule_is_told_by_its_port() {
+    for how in [
+        "address del 192.0.2.5/24 dev net1",
+        "route del 203.0.113.0/24",
+        "route del 2001:db8:1::/64",
+        "rule del from 192.0.2.5 table 7",
+    ] {
+        in_namespace(|| {
+            veth("eth0", 1);
+            let guest = Guest::new();
+            let service = started(&guest);
+            let mut foe = Foe::start(&guest, b"flapper", &["env"]);
+            let id = foe.0.id();
+            let removed =
+                format!("; removed through the netlink port {id}, that of flapper (pid {id})");
+            let message = told(&guest, || foe.undo(how));
+            assert!(message.ends_with(&removed), "{how}: {message}");
+            assert_eq!(service.end(), 0);
+        });
+    }
+}
+
+/// It is looked at when the kernel announces what it did, and mostly there yet; the script makes one after another.
+#[test]
+fn a_script_is_named_by_a_program_that_has_ended_since() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let mut message = String::new();
+        wait_for("one to be seen before it ended", || {
+            message = told(&guest, || {
+                ip("address del 192.0.2.5/24 dev net1");
+            });
+            message.contains("; removed through the netlink port ")
+        });
+        assert_eq!(
+            message.matches(", that of ip (pid ").count(),
+            1,
+            "{message}"
+        );
+        assert_eq!(service.end(), 0);
+    });
+}
+
+/// Of an address of IPv6 the kernel says nothing.
+#[test]
+fn who_removes_an_address_of_ipv6_is_a_suspicion() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let mut foe = Foe::start(&guest, b"flapper", &["env"]);
+        let id = foe.0.id();
+        let message = told(&guest, || foe.undo("address del 2001:db8::5/64 dev net1"));
+        assert!(message.ends_with(&named("flapper", id)), "{message}");
+        assert_eq!(service.end(), 0);
+    });
+}
+
+/// In a container it calls itself by another process id, which its port is named after.
+#[test]
+fn a_foe_in_a_container_is_known_by_the_id_that_it_has_here() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let by = ["unshare", "--pid", "--fork", "--kill-child"];
+        let mut foe = Foe::start(&guest, b"flapper", &by);
+        let id = foe.0.id();
+        let child = format!("/proc/{id}/task/{id}/children");
+        let message = told(&guest, || foe.undo("link set dev net1 mtu 1300"));
+        let child = fs::read_to_string(child).unwrap().trim().parse().unwrap();
+        assert!(message.ends_with(&named("flapper", child)), "{message}");
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn who_may_change_nothing_is_not_named_nor_is_the_agent() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let powerless = ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-all"];
+        let _bystander = Foe::start(&guest, b"bystander", &powerless);
+        let message = told(&guest, || {
+            ip("link set net1 mtu 1300");
+        });
+        assert!(
+            message.ends_with(
+                "; the kernel does not say who; no program that runs is known to hold a netlink socket for \
+                 it: it may be one that ends at once, as ip in a script"
+            ),
+            "{message}"
+        );
+        assert_eq!(service.end(), 0);
+    });
+}
+
+#[test]
+fn a_name_that_would_command_a_terminal_is_shown_as_a_text() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let mut foe = Foe::start(&guest, b"\x1b[2J\n\r\xff\xe2\x80\xaex", &["env"]);
+        let id = foe.0.id();
+        let message = told(&guest, || foe.undo("link set dev net1 mtu 1300"));
+        let name = r"\u{1b}[2J\n\r\u{fffd}\u{202e}x";
+        assert!(message.ends_with(&named(name, id)), "{message}");
+        assert_eq!(service.end(), 0);
+    });
+}
+
+/// Mounts a `/proc` that hides processes of others, as `ProtectProc=` does.
+fn hide_processes(how: &str) {
+    let options = format!("hidepid={how}");
+    let flags = MsFlags::empty();
+    mount(
+        Some("proc"),
+        "/proc",
+        Some("proc"),
+        flags,
+        Some(options.as_str()),
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_proc_that_hides_the_processes_of_others_is_told() {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        hide_processes("ptraceable");
+        let service = started(&guest);
+        let mut foe = Foe::start(&guest, b"flapper", &["env"]);
+        let message = told(&guest, || foe.undo("link set dev net1 mtu 1300"));
+        assert!(
+            message.ends_with(
+                "; the kernel does not say who; /proc does not show the agent who it may be"
+            ),
+            "{message}"
+        );
         assert_eq!(service.end(), 0);
     });
 }
