@@ -97,6 +97,7 @@ impl Memory {
     ) -> BTreeMap<usize, String> {
         self.is_doubtful = standing.is_contested();
         let now = Instant::now();
+        self.foes.begin();
         let mut held = BTreeMap::new();
         for (place, steps) in plan.steps_by_device() {
             let Some(wanted) = wanted.get(place) else {
@@ -111,7 +112,10 @@ impl Memory {
             let device = plan.devices.get(place);
             match self.damper.judge(wanted, near(device), words, now) {
                 Verdict::Configure => {}
-                Verdict::Repair => self.note_contest(wanted, &steps),
+                Verdict::Repair => {
+                    self.foes.watch_out(now);
+                    self.note_contest(wanted, &steps);
+                }
                 Verdict::Wait(why) => {
                     let identity = &wanted.identity;
                     let words = (self.foes).name(&roots.proc, identity, why, &steps, now);
@@ -122,9 +126,12 @@ impl Memory {
         held
     }
 
-    /// Notes that somebody removed something that the agent may have made.
-    pub(crate) fn note_removal(&mut self, roots: &Roots, removal: Removal) {
-        self.foes.note(&roots.proc, removal);
+    /// Notes who may have changed a device's interface or routing, or has removed something of it.
+    pub(crate) fn note_change(&mut self, roots: &Roots, removal: Option<Removal>) {
+        match removal {
+            Some(removal) => self.foes.note(&roots.proc, removal),
+            None => self.foes.glance(&roots.proc),
+        }
     }
 
     /// Notes that a device is as wanted.

@@ -22,6 +22,8 @@ use program::Program;
 
 /// Of how many things it is remembered who removed them.
 const REMOVALS: usize = 256;
+/// How many programs are remembered that held a socket.
+const SEEN: usize = 16;
 /// For how long. What is removed again and again is so right after it was set again.
 const RECENT: Duration = Duration::from_mins(1);
 
@@ -30,6 +32,12 @@ const RECENT: Duration = Duration::from_mins(1);
 pub(crate) struct Foes {
     /// Who removed what the last time.
     removers: BTreeMap<Removed, Remover>,
+    /// When something was undone the last time.
+    undone: Option<Instant>,
+    /// Who held a socket when something changed since.
+    seen: Vec<(Program, Instant)>,
+    /// Whether that was looked at since the last pass.
+    has_glanced: bool,
     /// Who may undo what the kernel says nothing of, in words, and the pass that looked.
     suspicion: Option<(Instant, String)>,
     /// What was said of a device, without and with those who were named: it stands as long as nothing else is said.
@@ -50,7 +58,7 @@ impl Foes {
     pub(crate) fn note(&mut self, proc: &Path, removal: Removal) {
         let Removal { removed, port } = removal;
         let at = Instant::now();
-        self.removers.retain(|_, remover| remover.is_recent(at));
+        self.removers.retain(|_, remover| !is_past(remover.at, at));
         let is_full = self.removers.len() >= REMOVALS;
         match self.removers.get_mut(&removed) {
             Some(known) if known.port == port => known.at = at,
@@ -60,6 +68,34 @@ impl Foes {
                 if let Some(by) = Program::of_port(proc, port.get()) {
                     self.removers.insert(removed, Remover { port, by, at });
                 }
+            }
+        }
+    }
+
+    /// Notes that a pass found something undone.
+    pub(crate) fn watch_out(&mut self, now: Instant) {
+        self.undone = Some(now);
+    }
+
+    /// Notes that a pass begins.
+    pub(crate) fn begin(&mut self) {
+        self.has_glanced = false;
+    }
+
+    /// Looks who holds a socket right when something has changed, once between two passes, where something was undone
+    /// before: a program of a script is gone when the pass has come so far.
+    pub(crate) fn glance(&mut self, proc: &Path) {
+        let now = Instant::now();
+        let is_over = |undone| is_past(undone, now);
+        if self.has_glanced || self.undone.is_none_or(is_over) {
+            return;
+        }
+        self.has_glanced = true;
+        self.seen.retain(|(_, at)| !is_past(*at, now));
+        for program in Program::quick_holders(proc, process::id()) {
+            self.seen.retain(|(seen, _)| !seen.is_like(&program));
+            if self.seen.len() < SEEN {
+                self.seen.push((program, now));
             }
         }
     }
@@ -123,21 +159,19 @@ impl Foes {
             Action::AddRule { .. } => by(Removed::Rule),
             _ => None,
         };
-        remover.filter(|remover| remover.is_recent(now))
+        remover.filter(|remover| !is_past(remover.at, now))
     }
 
     /// Who holds a socket by which it could, in words; looked up once a pass.
     fn suspicion(&mut self, proc: &Path, now: Instant) -> &str {
         self.suspicion.take_if(|(at, _)| *at != now);
-        let look = || (now, suspicion(Program::holders(proc, process::id())));
+        let look = || {
+            let holders = Program::holders(proc, process::id());
+            let seen = self.seen.iter().filter(|(_, at)| !is_past(*at, now));
+            (now, suspicion(holders, seen.map(|(program, _)| program)))
+        };
         let (_, words) = self.suspicion.get_or_insert_with(look);
         words
-    }
-}
-
-impl Remover {
-    fn is_recent(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) < RECENT
     }
 }
 
@@ -156,14 +190,24 @@ fn is_heard(step: &Step) -> bool {
     !matches!(step.action, Action::SetSysctl { .. } | Action::Pin(_))
 }
 
-/// Who could, of those that hold a socket.
-fn suspicion(holders: Option<Vec<Program>>) -> String {
-    let Some(holders) = holders else {
+/// Whether it is so long ago that somebody else may have done what is undone now.
+fn is_past(at: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(at) >= RECENT
+}
+
+/// Who could, of those that hold a socket, and those that held one when something changed.
+fn suspicion<'a>(holders: Option<Vec<Program>>, seen: impl Iterator<Item = &'a Program>) -> String {
+    let Some(mut programs) = holders else {
         return "/proc does not show the agent who it may be".to_owned();
     };
-    let names = listing(holders);
+    for program in seen {
+        if !programs.iter().any(|holder| holder.is_like(program)) {
+            programs.push(program.clone());
+        }
+    }
+    let names = listing(programs);
     if names.is_empty() {
-        "no program that runs is known to hold a netlink socket for it: it may be one that ends at once, as ip in a script"
+        "no program is known to hold a netlink socket for it: it may be one that ends at once, as ip in a script"
             .to_owned()
     } else {
         format!("it may be {names}, or one that ends at once, as ip in a script")

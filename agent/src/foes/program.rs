@@ -9,6 +9,8 @@ use std::path::Path;
 
 /// As many processes are looked at.
 const PROCESSES: usize = 8192;
+/// As many where there is little time.
+const QUICK: usize = 64;
 /// The most that is read of `/proc/net/netlink`, which has 100 bytes for each socket.
 const SOCKETS_BYTES: u64 = 1 << 20;
 /// The most that is read of a file of a process. `status` has some 1500 bytes.
@@ -60,6 +62,14 @@ impl Program {
         let others = processes.take(PROCESSES).filter(|id| *id != agent);
         let holders = others.filter_map(|id| Self::read(proc, id, |own| ids.contains(&own)));
         Some(holders.collect())
+    }
+
+    /// Those of them that are found by their ports alone, before they end; not those of containers.
+    pub(super) fn quick_holders(proc: &Path, agent: u32) -> Vec<Self> {
+        let sockets = read(&proc.join("net/netlink"), SOCKETS_BYTES).unwrap_or_default();
+        let ids = holding(&sockets).into_iter().take(QUICK);
+        let others = ids.filter(|id| *id != agent);
+        others.filter_map(|id| Self::of_port(proc, id)).collect()
     }
 
     /// Whether both go by one name in one unit.
@@ -137,8 +147,8 @@ fn unit(groups: &str) -> Option<String> {
         let path = line
             .strip_prefix("0::")
             .or_else(|| line.split_once(":name=systemd:").map(|(_, path)| path))?;
-        let mut names = path.rsplit('/');
-        let unit = names.find(|name| name.ends_with(".service") || name.ends_with(".scope"))?;
+        let is_unit = |name: &&str| matches!(name.rsplit_once('.'), Some((_, "service" | "scope")));
+        let unit = path.rsplit('/').find(is_unit)?;
         Some(unit.to_owned())
     })
 }

@@ -1,5 +1,6 @@
 use std::fs;
 use std::num::NonZeroU32;
+use std::slice;
 
 use tempfile::TempDir;
 
@@ -70,9 +71,9 @@ async fn what_the_kernel_says_is_told_apart_from_what_may_be() {
     let mut foes = Foes::default();
     let unsaid = format!("the kernel does not say who; {MAY_BE}");
     let address = add("192.0.2.5/24");
-    assert_eq!(named(&mut foes, &proc, &[address.clone()]), unsaid);
+    assert_eq!(named(&mut foes, &proc, slice::from_ref(&address)), unsaid);
     foes.note(proc.path(), address_removed("192.0.2.5/24"));
-    assert_eq!(named(&mut foes, &proc, &[address.clone()]), REMOVED);
+    assert_eq!(named(&mut foes, &proc, slice::from_ref(&address)), REMOVED);
     // Another address, that of another interface, and what is no address.
     assert_eq!(named(&mut foes, &proc, &[add("192.0.2.6/24")]), unsaid);
     let elsewhere = Step {
@@ -167,4 +168,44 @@ fn the_programs_of_a_script_are_named_once_and_the_last_of_them() {
         last
     );
     assert_eq!(named(&mut foes, &proc, &[rule]), last);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_ended_before_the_pass_is_seen_when_something_changes() {
+    let (proc, empty) = (proc("foe"), proc("foe"));
+    fs::remove_dir_all(empty.path().join("812")).unwrap();
+    let set_up = [step(Action::SetUp)];
+    let mut foes = Foes::default();
+    // As long as nothing is undone nobody is looked for.
+    foes.glance(proc.path());
+    assert!(!named(&mut foes, &empty, &set_up).contains("foe"));
+    // A pass looks once, and this is another.
+    tokio::time::advance(Duration::from_secs(1)).await;
+    foes.watch_out(Instant::now());
+    foes.glance(proc.path());
+    let unsaid = format!("the kernel does not say who; {MAY_BE}");
+    assert_eq!(named(&mut foes, &empty, &set_up), unsaid);
+    // One that is there yet is named once.
+    assert_eq!(named(&mut foes, &proc, &set_up), unsaid);
+    tokio::time::advance(RECENT).await;
+    assert!(!named(&mut foes, &empty, &set_up).contains("foe"));
+    // Whatever is announced, it is looked for once between two passes.
+    foes.watch_out(Instant::now());
+    foes.glance(proc.path());
+    assert!(foes.seen.iter().all(|(_, at)| is_past(*at, Instant::now())));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    foes.begin();
+    foes.glance(proc.path());
+    assert_eq!(named(&mut foes, &empty, &set_up), unsaid);
+}
+
+#[test]
+fn no_more_programs_are_remembered_than_so_many() {
+    let mut foes = Foes::default();
+    for number in 0..2 * SEEN {
+        foes.watch_out(Instant::now());
+        foes.begin();
+        foes.glance(proc(&format!("foe-{number}")).path());
+    }
+    assert_eq!(foes.seen.len(), SEEN);
 }

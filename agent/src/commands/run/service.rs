@@ -99,12 +99,12 @@ impl<'a> Service<'a> {
 }
 
 impl Service<'_> {
-    /// Whether what the kernel announces is the reason for another pass. Who removed something is noted at once: as a
-    /// rule it ends soon.
+    /// Whether what the kernel announces is the reason for another pass. Who it may come from is noted at once: it may
+    /// end soon.
     pub(super) fn hear(&mut self, change: Change, removal: Option<Removal>) -> bool {
         let is_concerned = self.concern.is(change);
-        if is_concerned && let Some(removal) = removal {
-            self.memory.note_removal(self.roots, removal);
+        if is_concerned {
+            self.memory.note_change(self.roots, removal);
         }
         is_concerned
     }
