@@ -46,7 +46,6 @@ pub(crate) fn protocol_words(protocol: u8) -> String {
         17 => "mrouted",
         18 => "keepalived",
         42 => "babel",
-        84 => "ovn",
         99 => "openr",
         186 => "bgp",
         187 => "isis",
