@@ -67,7 +67,8 @@ impl Program {
     /// Those of them that are found by their ports alone, before they end; not those of containers.
     pub(super) fn quick_holders(proc: &Path, agent: u32) -> Vec<Self> {
         let sockets = read(&proc.join("net/netlink"), SOCKETS_BYTES).unwrap_or_default();
-        let ids = holding(&sockets).into_iter().take(QUICK);
+        // Those that began last have the greatest ids.
+        let ids = holding(&sockets).into_iter().rev().take(QUICK);
         let others = ids.filter(|id| *id != agent);
         others.filter_map(|id| Self::of_port(proc, id)).collect()
     }
