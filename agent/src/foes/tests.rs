@@ -30,6 +30,12 @@ fn route() -> Step {
     step(Action::AddRoute { route })
 }
 
+/// Of what brings it back the kernel does not say who undid it.
+fn rename() -> Step {
+    let to = "net1".to_owned();
+    step(Action::Rename { to })
+}
+
 fn removal(removed: Removed) -> Removal {
     let port = NonZeroU32::new(812).unwrap();
     Removal { removed, port }
@@ -81,8 +87,8 @@ async fn what_the_kernel_says_is_told_apart_from_what_may_be() {
         ..address.clone()
     };
     assert_eq!(named(&mut foes, &proc, &[elsewhere]), unsaid);
-    assert_eq!(named(&mut foes, &proc, &[step(Action::SetUp)]), unsaid);
-    let both = [address.clone(), step(Action::SetUp)];
+    assert_eq!(named(&mut foes, &proc, &[rename()]), unsaid);
+    let both = [address.clone(), rename()];
     let expected = format!("{REMOVED}; the kernel does not say who of the rest; {MAY_BE}");
     assert_eq!(named(&mut foes, &proc, &both), expected);
     // The kernel takes the routes with the address.
@@ -112,7 +118,7 @@ fn of_what_nobody_undoes_by_netlink_nobody_is_named() {
 fn who_was_named_stays_so_until_another_word() {
     let (first, second) = (proc("first"), proc("second"));
     let mut foes = Foes::default();
-    let (device, steps) = (DeviceIdentity::default(), [&step(Action::SetUp)]);
+    let (device, steps) = (DeviceIdentity::default(), [&rename()]);
     let mut name = |proc: &TempDir, why: &str| {
         let why = why.to_owned();
         foes.name(proc.path(), &device, why, &steps, Instant::now())
@@ -174,21 +180,21 @@ fn the_programs_of_a_script_are_named_once_and_the_last_of_them() {
 async fn a_program_that_ended_before_the_pass_is_seen_when_something_changes() {
     let (proc, empty) = (proc("foe"), proc("foe"));
     fs::remove_dir_all(empty.path().join("812")).unwrap();
-    let set_up = [step(Action::SetUp)];
+    let renames = [rename()];
     let mut foes = Foes::default();
     // As long as nothing is undone nobody is looked for.
     foes.glance(proc.path());
-    assert!(!named(&mut foes, &empty, &set_up).contains("foe"));
+    assert!(!named(&mut foes, &empty, &renames).contains("foe"));
     // A pass looks once, and this is another.
     tokio::time::advance(Duration::from_secs(1)).await;
     foes.watch_out(Instant::now());
     foes.glance(proc.path());
     let unsaid = format!("the kernel does not say who; {MAY_BE}");
-    assert_eq!(named(&mut foes, &empty, &set_up), unsaid);
+    assert_eq!(named(&mut foes, &empty, &renames), unsaid);
     // One that is there yet is named once.
-    assert_eq!(named(&mut foes, &proc, &set_up), unsaid);
+    assert_eq!(named(&mut foes, &proc, &renames), unsaid);
     tokio::time::advance(RECENT).await;
-    assert!(!named(&mut foes, &empty, &set_up).contains("foe"));
+    assert!(!named(&mut foes, &empty, &renames).contains("foe"));
     // Whatever is announced, it is looked for once between two passes.
     foes.watch_out(Instant::now());
     foes.glance(proc.path());
@@ -196,7 +202,7 @@ async fn a_program_that_ended_before_the_pass_is_seen_when_something_changes() {
     tokio::time::advance(Duration::from_secs(1)).await;
     foes.begin();
     foes.glance(proc.path());
-    assert_eq!(named(&mut foes, &empty, &set_up), unsaid);
+    assert_eq!(named(&mut foes, &empty, &renames), unsaid);
 }
 
 #[test]
