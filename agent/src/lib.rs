@@ -7,6 +7,7 @@ pub mod concern;
 pub mod damper;
 pub mod exit;
 pub mod extent;
+mod foes;
 pub mod irqbalance;
 pub mod journal;
 mod kernel_calls;

@@ -8,7 +8,9 @@ use tokio::time::Instant;
 
 use crate::apply::Refused;
 use crate::damper::{Damper, Verdict};
+use crate::foes::Foes;
 use crate::listing::listing;
+use crate::netlink::Removal;
 use crate::numa::{CpuList, Places};
 use crate::observe::Pinning;
 use crate::owners::{self, DropIn, Standing};
@@ -34,6 +36,8 @@ pub struct Memory {
     unit_troubles: Vec<String>,
     /// Whether anything is wanted that others can undo without a word of the kernel's: pins and sysctls.
     pub(crate) is_silent: bool,
+    /// Who may be undoing it.
+    foes: Foes,
     /// What the kernel does for nobody.
     pub(crate) refused: Refused,
     /// How often the pins of a device had to be set again.
@@ -87,12 +91,14 @@ impl Memory {
     /// The devices whose steps are not made now, by their place, each with why.
     pub(crate) fn held_back(
         &mut self,
+        roots: &Roots,
         wanted: &[Wanted],
         plan: &Plan,
         standing: &Standing,
     ) -> BTreeMap<usize, String> {
         self.is_doubtful = standing.is_contested();
         let now = Instant::now();
+        self.foes.begin();
         let mut held = BTreeMap::new();
         for (place, steps) in plan.steps_by_device() {
             let Some(wanted) = wanted.get(place) else {
@@ -107,13 +113,26 @@ impl Memory {
             let device = plan.devices.get(place);
             match self.damper.judge(wanted, near(device), words, now) {
                 Verdict::Configure => {}
-                Verdict::Repair => self.note_contest(wanted, &steps),
+                Verdict::Repair => {
+                    self.foes.watch_out(now);
+                    self.note_contest(wanted, &steps);
+                }
                 Verdict::Wait(why) => {
-                    held.insert(place, why);
+                    let identity = &wanted.identity;
+                    let words = (self.foes).name(&roots.proc, identity, why, &steps, now);
+                    held.insert(place, words);
                 }
             }
         }
         held
+    }
+
+    /// Notes who may have changed a device's interface or routing, or has removed something of it.
+    pub(crate) fn note_change(&mut self, roots: &Roots, removal: Option<Removal>) {
+        match removal {
+            Some(removal) => self.foes.note(&roots.proc, removal),
+            None => self.foes.glance(&roots.proc),
+        }
     }
 
     /// Notes that a device is as wanted.
@@ -140,8 +159,10 @@ impl Memory {
     /// Keeps what is known of these devices only.
     pub(crate) fn retain(&mut self, wanted: &[Wanted]) {
         self.damper.retain(wanted);
-        self.contested
-            .retain(|identity, _| wanted.iter().any(|wanted| wanted.identity == *identity));
+        let is_wanted =
+            |identity: &DeviceIdentity| wanted.iter().any(|wanted| wanted.identity == *identity);
+        self.foes.retain(is_wanted);
+        self.contested.retain(|identity, _| is_wanted(identity));
     }
 }
 

@@ -119,7 +119,7 @@ pub async fn pass(
         mut plan,
     } = drafted;
     let standing = Standing::look(roots, &wanted, &observation, &plan);
-    let mut failures = memory.held_back(&wanted, &plan, &standing);
+    let mut failures = memory.held_back(roots, &wanted, &plan, &standing);
     drop_failed(&mut plan, &failures);
     let mut deferred = extent::defer(&mut plan, &wanted, extent);
     // With nothing to do the observation is as fresh as one can be.

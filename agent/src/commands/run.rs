@@ -81,7 +81,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
         };
         tokio::select! {
             () = sleep_until(wake) => {}
-            heard = announcements.heard(|change| service.is_concerned(change)), if !changed => {
+            heard = announcements.heard(|change, removal| service.hear(change, removal)), if !changed => {
                 heard.map_err(|error| {
                     Ended::failed(format!("cannot hear what changes by netlink: {error}"))
                 })?;

@@ -3,6 +3,7 @@
 
 mod address;
 mod addressing;
+mod announcement;
 mod attribute;
 mod connection;
 mod error;
@@ -27,13 +28,14 @@ use rtnetlink::packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage, 
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
 pub use address::Address;
+pub use announcement::{Change, Removal, Removed};
 use connection::Connection;
 pub use error::{Cause, NetlinkError};
 pub use ethtool::{Channels, Ethtool};
 pub use link::{Ipv6Settings, Link};
 use message::Message;
 pub use routing::{Kept, Routes};
-pub use watch::{Change, Watch};
+pub use watch::Watch;
 
 /// A connection to the routing netlink of the network namespace that it was opened in.
 ///

@@ -10,7 +10,7 @@ use super::wishes::{Wish, routes, rules, source_table};
 use crate::listing::listing;
 use crate::observe::Observation;
 use crate::policy::{Family, Prefix};
-use crate::routing::{Route, RoutingRule};
+use crate::routing::{Route, RoutingRule, protocol_words};
 
 /// The kernel has one route with such a key (`NLM_F_EXCL`).
 type Key = (Prefix, u32, u32);
@@ -133,7 +133,7 @@ fn add_route<'a>(
             "{} cannot have the {route}: somebody else (protocol {}) has made the {foreign}{}, \
              which stays: give this one another metric",
             draft.name,
-            foreign.protocol,
+            protocol_words(foreign.protocol),
             through(foreign, draft),
         );
         draft.problem(message);

@@ -26,6 +26,37 @@ pub const SOURCE_PRIORITY: u32 = 10_739;
 /// `include/uapi/linux/ipv6_route.h`).
 const IPV6_METRIC: u32 = 1024;
 
+/// A protocol number and who it is given to (`RTPROT_*` of `include/uapi/linux/rtnetlink.h`), as in `16, dhcp`; the number
+/// alone where that is not known.
+pub(crate) fn protocol_words(protocol: u8) -> String {
+    let name = match protocol {
+        1 => "redirect",
+        2 => "kernel",
+        3 => "boot",
+        4 => "static",
+        8 => "gated",
+        9 => "ra",
+        10 => "mrt",
+        11 => "zebra",
+        12 => "bird",
+        13 => "dnrouted",
+        14 => "xorp",
+        15 => "ntk",
+        16 => "dhcp",
+        17 => "mrouted",
+        18 => "keepalived",
+        42 => "babel",
+        99 => "openr",
+        186 => "bgp",
+        187 => "isis",
+        188 => "ospf",
+        189 => "rip",
+        192 => "eigrp",
+        number => return number.to_string(),
+    };
+    format!("{protocol}, {name}")
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

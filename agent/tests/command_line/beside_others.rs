@@ -51,7 +51,7 @@ fn a_route_of_others_by_several_gateways_stays() {
         );
         let said = guest.agent("apply");
         assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
-        let words = "somebody else (protocol 3) has made the route 203.0.113.0/24";
+        let words = "somebody else (protocol 3, boot) has made the route 203.0.113.0/24";
         assert!(said.stdout.contains(words), "{}", said.stdout);
         shows(
             "route show",

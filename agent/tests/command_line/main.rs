@@ -11,6 +11,7 @@ mod adversity;
 mod beside_others;
 mod commands;
 mod exec;
+mod foes;
 mod foreseen_owners;
 mod guest;
 mod killed;

@@ -131,7 +131,7 @@ fn a_route_in_the_way_is_left_and_said() {
         let guest = guest(&["192.0.2.5/24"], policy);
         let said = guest.agent("apply");
         assert_eq!(said.code, 3, "{}", said.stdout);
-        let words = "somebody else (protocol 16) has made the route default via 198.51.100.1 \
+        let words = "somebody else (protocol 16, dhcp) has made the route default via 198.51.100.1 \
                      through eth9, which stays";
         assert!(said.stdout.contains(words), "{}", said.stdout);
         shows("route show", &["default via 198.51.100.1 dev eth9"]);

@@ -17,7 +17,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 async fn hears(watch: &mut Watch, expected: impl Fn(Change) -> bool) -> bool {
-    let heard = watch.heard(expected);
+    let heard = watch.heard(|change, _| expected(change));
     let waited = tokio::time::timeout(Duration::from_secs(5), heard);
     waited.await.is_ok_and(|heard| heard.is_ok())
 }

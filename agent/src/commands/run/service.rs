@@ -17,7 +17,7 @@ use crate::exit::Ended;
 use crate::extent::Extent;
 use crate::log;
 use crate::memory::Memory;
-use crate::netlink::{Change, Netlink};
+use crate::netlink::{Change, Netlink, Removal};
 use crate::numa::Lookout;
 use crate::pipeline;
 use crate::policy::Policy;
@@ -99,9 +99,14 @@ impl<'a> Service<'a> {
 }
 
 impl Service<'_> {
-    /// Whether what the kernel announces is the reason for another pass.
-    pub(super) fn is_concerned(&self, change: Change) -> bool {
-        self.concern.is(change)
+    /// Whether what the kernel announces is the reason for another pass. Who it may come from is noted at once: it may
+    /// end soon.
+    pub(super) fn hear(&mut self, change: Change, removal: Option<Removal>) -> bool {
+        let is_concerned = self.concern.is(change);
+        if is_concerned {
+            self.memory.note_change(self.roots, removal);
+        }
+        is_concerned
     }
 
     /// Whether another turn is to follow at once.
