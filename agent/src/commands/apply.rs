@@ -16,6 +16,7 @@ use crate::roots::Roots;
 use crate::silent_share;
 use crate::small_file::Closing;
 use crate::source::{self, LoadError, Loaded, Places};
+use crate::state_directory;
 
 /// The time between two looks at a source that has nothing yet: inotify does not cross virtiofs.
 pub(super) const POLL: Duration = Duration::from_secs(2);
@@ -46,6 +47,12 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
     // What was done is said also where the file cannot be written.
     print(&status)?;
+    if !status.ready && !rustix::process::geteuid().is_root() {
+        tracing::warn!(
+            "apply takes root: CAP_NET_ADMIN for the devices, and {} for the status",
+            state_directory::path(roots).display()
+        );
+    }
     status.write(roots).map_err(Ended::failed)?;
     Ok(if status.ready {
         Exit::Done
