@@ -25,7 +25,7 @@ pub(super) const POLL: Duration = Duration::from_secs(2);
 /// and begins within another (RFC 4862, section 5.4).
 const DETECTION: Duration = Duration::from_secs(5);
 
-pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<Exit, Ended> {
+pub(super) async fn apply(roots: &Roots, places: &Places, wait: u32) -> Result<Exit, Ended> {
     let _closing = Closing::begin();
     let policy = load_policy(roots)?;
     let loaded = match load(roots, places, wait).await {
@@ -82,8 +82,8 @@ fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
     })
 }
 
-async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadError> {
-    let deadline = Instant::now().checked_add(Duration::from_secs(wait));
+async fn load(roots: &Roots, places: &Places, wait: u32) -> Result<Loaded, LoadError> {
+    let deadline = Instant::now().checked_add(Duration::from_secs(wait.into()));
     loop {
         match source::load(roots, places, silent_share::open) {
             Err(LoadError::NotYet(why)) => {
