@@ -27,15 +27,27 @@ pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
 
 /// Plans the removal of those that are wanted no more.
 pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
+    remove(draft, IpAddr::is_ipv6);
+    remove(draft, IpAddr::is_ipv4);
+}
+
+fn remove(draft: &mut Draft<'_>, family: impl Fn(&IpAddr) -> bool) {
     for address in draft.leaving.clone() {
-        draft.step(Action::RemoveAddress { address }, "", leftovers::ADDED);
+        if family(&address.ip()) {
+            draft.step(Action::RemoveAddress { address }, "", leftovers::ADDED);
+        }
     }
 }
 
-/// Plans the addresses. What goes makes room: the first of an IPv4 network is its main one, and an IPv6
-/// address is there once, with whichever prefix length.
+/// Plans the addresses. What goes of IPv6 makes room: an address is there once, with whichever prefix length. What goes
+/// of IPv4 goes last: with the last address of an interface the kernel removes every route through it.
 pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
-    remove_addresses(draft);
+    remove(draft, IpAddr::is_ipv6);
+    add(draft, without_ipv6);
+    remove(draft, IpAddr::is_ipv4);
+}
+
+fn add(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let wanted: Vec<&InterfaceAddress> = draft.addresses().collect();
