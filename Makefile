@@ -9,7 +9,7 @@ static := dra-cdi-hook dra-guest-nri dra-guest-agent
 	kubevirt-schema clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install packages and build tools (quiet when all is there; packages need root)
 	@tests/setup/setup.sh guest lint packages cluster runtimes bench

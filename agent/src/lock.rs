@@ -33,7 +33,7 @@ pub struct Lock {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
-    #[error("another dra-guest-agent holds {}", .0.display())]
+    #[error("another dra-guest-agent holds {}: the service, or a pass (systemctl status dra-guest-agent)", .0.display())]
     Held(PathBuf),
     /// The file system refuses.
     #[error("cannot lock {}: {error}", .path.display())]

@@ -69,7 +69,10 @@ fn file_cut_at_every_byte() {
 #[test]
 fn byte_order_mark_is_skipped_and_does_not_count() {
     read_bytes(format!("\u{feff}{DOCUMENT}\r\n")).unwrap();
-    refused("\u{feff}{]", "f.json:1:2: key must be a string");
+    refused(
+        "\u{feff}{]",
+        "f.json:1:2: this is not JSON: key must be a string",
+    );
     refused(
         b"\xff\xfe{\0}\0",
         "f.json:1:1: the byte 0xff is not UTF-8 text",

@@ -14,9 +14,7 @@ pub struct AbsolutePath(String);
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AbsolutePathError {
     /// It does not start with a slash.
-    #[error(
-        "the path must be absolute, from / on: a hook's working directory differs by container runtime"
-    )]
+    #[error("the path must be absolute, from / on: it is one of the node or the container")]
     Relative,
     /// It has a control character.
     #[error("the path has a control character")]

@@ -172,11 +172,14 @@ fn a_file_that_was_changed_since_stays_unless_forced() {
         "{lines:?}"
     );
     assert_eq!(fs::read(node.path(SPEC)).unwrap(), b"changed");
-    assert!(!node.path(PROGRAM).exists());
+    // Which it names, and which the next try is made with.
+    assert_eq!(lines[1..], [format!("left ROOT/{PROGRAM}")]);
+    assert!(node.path(PROGRAM).exists());
     // It is still known as one of the installation's.
     let (code, lines, _) = node.run(&["uninstall", "--force"]);
     assert_eq!(code, Some(0), "{lines:?}");
     assert!(!node.path(SPEC).exists() && !node.path(RECORD).exists());
+    assert!(!node.path(PROGRAM).exists());
 }
 
 /// A binary that differs: what stands behind an ELF file's sections does not matter to it.

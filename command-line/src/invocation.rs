@@ -56,6 +56,13 @@ impl Invocation {
             .ok_or_else(|| UsageError::missing(self.program, self.command, option))
     }
 
+    /// The value of an option that is a [`Number`](super::ValueKind::Number), which was looked at when it was read.
+    pub fn number(&self, option: &CommandOption) -> Option<u32> {
+        let default = option.value.as_ref().and_then(|value| value.default);
+        let text = self.texts(option).next_back().or(default)?;
+        text.parse().ok()
+    }
+
     /// All values of an option, in the order in which they were given.
     ///
     /// # Errors

@@ -35,6 +35,13 @@ pub enum ValueKind {
     Directory,
     /// A text of no fixed set.
     Text,
+    /// A whole number within these bounds, both included.
+    Number {
+        /// The least.
+        least: u32,
+        /// The greatest.
+        most: u32,
+    },
     /// One of these.
     OneOf(&'static [&'static str]),
 }

@@ -179,8 +179,20 @@ fn text_of(value: &Value, text: OsString) -> Result<String, (String, String)> {
             let expected = format!("expected is {}", choices.join(" or "));
             Err((text, expected))
         }
+        ValueKind::Number { least, most } if !is_within(&text, least, most) => {
+            let expected = format!("a whole number from {least} to {most} is expected");
+            Err((text, expected))
+        }
+        ValueKind::File | ValueKind::Directory if text.is_empty() => {
+            Err((text, "a path is expected".to_owned()))
+        }
         _ => Ok(text),
     }
+}
+
+fn is_within(text: &str, least: u32, most: u32) -> bool {
+    text.parse()
+        .is_ok_and(|number: u32| (least..=most).contains(&number))
 }
 
 /// One argument.

@@ -80,12 +80,7 @@ pub struct Arguments {
     /// The kubelet's directory, at the same path as for the runtime
     ///
     /// Documents are kept up to date in volumes below its pods/, from metadata below its plugins/.
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        default_value = "/var/lib/kubelet"
-    )]
+    #[arg(long, global = true, value_name = "DIR", default_value = "/var/lib/kubelet", value_parser = absolute_path)]
     pub kubelet: PathBuf,
 
     /// Ask the relay for the devices whose driver writes no metadata, at its socket for this
@@ -95,10 +90,10 @@ pub struct Arguments {
     pub attributes_socket: Option<PathBuf>,
 
     /// The user that the relay runs as: its socket's directory is made for it, where it is not there yet
-    #[arg(long, value_name = "UID", requires = "attributes_socket")]
+    #[arg(long, value_name = "UID", requires = "attributes_socket", value_parser = user)]
     pub attributes_user: Option<u32>,
 
-    /// How long a container may wait for the relay's answer; then it starts without
+    /// How long a container may wait for the relay's answer, 1500ms at most; then it starts without
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = patience)]
     pub attributes_timeout: Duration,
 
@@ -120,7 +115,8 @@ pub struct Arguments {
 pub enum Command {
     /// Look for what would keep the plugin on this node from its work, and say what to do
     ///
-    /// Give it the options that the plugin has. It changes nothing. In the plugin's pod:
+    /// Give it --socket, --hook, --kubelet, --state and --attributes-socket as the plugin has them. It changes nothing.
+    /// In the plugin's pod:
     ///   kubectl -n dra-guest exec POD -- /dra-guest-nri doctor --hook=/opt/dra-guest/bin/dra-cdi-hook
     #[command(
         verbatim_doc_comment,
@@ -172,11 +168,21 @@ fn absolute(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
+fn absolute_path(text: &str) -> Result<PathBuf, &'static str> {
+    absolute(text).map(PathBuf::from)
+}
+
+fn user(text: &str) -> Result<u32, &'static str> {
+    text.parse()
+        .map_err(|_| "the number of a user is expected, like 65532")
+}
+
 /// A runtime waits for two seconds, and closes the connection then.
 const LONGEST_PATIENCE: Duration = Duration::from_millis(1500);
 
 fn patience(text: &str) -> Result<Duration, String> {
-    let patience = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    let patience = humantime::parse_duration(text)
+        .map_err(|_| "a number with its unit is expected, like 500ms")?;
     if patience.is_zero() || patience > LONGEST_PATIENCE {
         return Err(format!(
             "it must be between 1ms and {}: the runtime itself waits for a plugin for 2s",

@@ -98,7 +98,7 @@ fn with_value(argument: Arg, value: &Value) -> Arg {
     let argument = match value.kind {
         ValueKind::File => argument.value_hint(ValueHint::FilePath),
         ValueKind::Directory => argument.value_hint(ValueHint::DirPath),
-        ValueKind::Text => argument,
+        ValueKind::Text | ValueKind::Number { .. } => argument,
         ValueKind::OneOf(values) => {
             argument.value_parser(PossibleValuesParser::new(values.iter().copied()))
         }

@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgGroup, Parser, Subcommand};
 use device_attributes::Name;
 use tracing::level_filters::LevelFilter;
 
@@ -34,6 +34,7 @@ use crate::log::LogFormat;
     version,
     subcommand_negates_reqs = true,
     args_conflicts_with_subcommands = true,
+    group = ArgGroup::new("mode").args(["claims", "node_name"]).required(true),
     after_help = "Exit codes: 0 ended by SIGTERM or SIGINT, 1 failed, 2 wrong usage or configuration.",
     after_long_help = "\
 Examples:
@@ -61,12 +62,7 @@ pub struct Arguments {
     ///
     /// Each file holds objects of resource.k8s.io/v1; other kinds are passed over. Subdirectories and
     /// hidden files are not looked at.
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "node_name",
-        conflicts_with = "node_name"
-    )]
+    #[arg(long, value_name = "DIR", requires = "guests")]
     pub claims: Option<PathBuf>,
 
     /// A guest, and the claims that it may speak of: cid=CID[,socket=PATH],claim=NAMESPACE/NAME[,claim=…]
@@ -77,7 +73,7 @@ pub struct Arguments {
     #[arg(
         long = "guest",
         value_name = "GUEST",
-        required_unless_present = "node_name",
+        requires = "claims",
         conflicts_with = "node_name"
     )]
     pub guests: Vec<Guest>,
@@ -156,7 +152,7 @@ pub struct Arguments {
     ///
     /// For example 127.0.0.1:10740, or 0.0.0.0:10740 in a pod that is scraped. Whoever reaches it can read it; it
     /// shows numbers, and no name of a VM or claim. Port 0 is one that the kernel chooses, and standard output says which.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics_address: Option<SocketAddr>,
 }
 
@@ -165,4 +161,9 @@ pub struct Arguments {
 pub enum Command {
     /// Look for what would keep a relay on this node from working, and say what to do
     Doctor(DoctorArguments),
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse()
+        .map_err(|_| "an IP address and a port are expected, like 127.0.0.1:10740 or [::]:10740")
 }

@@ -30,7 +30,10 @@ pub static ATTRIBUTES: CommandOption = CommandOption::valued(
 pub static WAIT: CommandOption = CommandOption::valued(
     "wait",
     "SECONDS",
-    ValueKind::Text,
+    ValueKind::Number {
+        least: 0,
+        most: 86_400,
+    },
     "Wait at most this long for attributes that are not there yet",
 )
 .or("0");

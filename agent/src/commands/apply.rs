@@ -16,6 +16,7 @@ use crate::roots::Roots;
 use crate::silent_share;
 use crate::small_file::Closing;
 use crate::source::{self, LoadError, Loaded, Places};
+use crate::state_directory;
 
 /// The time between two looks at a source that has nothing yet: inotify does not cross virtiofs.
 pub(super) const POLL: Duration = Duration::from_secs(2);
@@ -24,7 +25,7 @@ pub(super) const POLL: Duration = Duration::from_secs(2);
 /// and begins within another (RFC 4862, section 5.4).
 const DETECTION: Duration = Duration::from_secs(5);
 
-pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<Exit, Ended> {
+pub(super) async fn apply(roots: &Roots, places: &Places, wait: u32) -> Result<Exit, Ended> {
     let _closing = Closing::begin();
     let policy = load_policy(roots)?;
     let loaded = match load(roots, places, wait).await {
@@ -46,6 +47,12 @@ pub(super) async fn apply(roots: &Roots, places: &Places, wait: u64) -> Result<E
     let status = Status::of_devices(loaded.path, loaded.digest, passed.devices, passed.ready);
     // What was done is said also where the file cannot be written.
     print(&status)?;
+    if !status.ready && !rustix::process::geteuid().is_root() {
+        tracing::warn!(
+            "apply takes root: CAP_NET_ADMIN for the devices, and {} for the status",
+            state_directory::path(roots).display()
+        );
+    }
     status.write(roots).map_err(Ended::failed)?;
     Ok(if status.ready {
         Exit::Done
@@ -75,8 +82,8 @@ fn without_attributes(roots: &Roots, error: &LoadError) -> Result<Exit, Ended> {
     })
 }
 
-async fn load(roots: &Roots, places: &Places, wait: u64) -> Result<Loaded, LoadError> {
-    let deadline = Instant::now().checked_add(Duration::from_secs(wait));
+async fn load(roots: &Roots, places: &Places, wait: u32) -> Result<Loaded, LoadError> {
+    let deadline = Instant::now().checked_add(Duration::from_secs(wait.into()));
     loop {
         match source::load(roots, places, silent_share::open) {
             Err(LoadError::NotYet(why)) => {

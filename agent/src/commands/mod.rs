@@ -39,7 +39,7 @@ pub(crate) fn run(invocation: &Invocation) -> Answer {
 
 pub(crate) fn apply(invocation: &Invocation) -> Answer {
     let (roots, places) = (roots(invocation)?, places(invocation)?);
-    let wait = invocation.required(&options::WAIT)?;
+    let wait = invocation.number(&options::WAIT).unwrap_or_default();
     begin_log(invocation)?;
     Ok(end(block_on(apply::apply(&roots, &places, wait))))
 }

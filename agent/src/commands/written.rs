@@ -40,7 +40,8 @@ fn nothing_yet(message: String) -> Ended {
 fn never_written(roots: &Roots) -> Ended {
     let path = Status::path(roots);
     nothing_yet(format!(
-        "there is no {}: the agent has not run yet",
+        "there is no {}: the agent has not run yet; systemctl start dra-guest-agent starts it, dra-guest-agent apply \
+         is one pass",
         path.display()
     ))
 }

@@ -58,7 +58,12 @@ pub enum PolicyError {
 
 /// The mistakes of one file, a line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Mistakes(pub Vec<Mistake>);
+pub struct Mistakes {
+    /// The first of them, in the order of their places.
+    pub first: Vec<Mistake>,
+    /// How many there are behind these.
+    pub more: usize,
+}
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,12 +79,17 @@ impl fmt::Display for Mistake {
 
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, mistake) in self.0.iter().enumerate() {
+        for (number, mistake) in self.first.iter().enumerate() {
             if number > 0 {
                 f.write_str("\n")?;
             }
             mistake.fmt(f)?;
         }
-        Ok(())
+        match (self.more, self.first.first()) {
+            (more @ 1.., Some(mistake)) => {
+                write!(f, "\n{}: mistakes behind these: {more}", mistake.place.file)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -24,7 +24,10 @@ pub(super) struct Reader {
     text: String,
     /// The offset at which each line begins.
     lines: Vec<usize>,
-    mistakes: Vec<Mistake>,
+    /// Each with the offset of its place, the first of them by that.
+    mistakes: Vec<(usize, String)>,
+    /// How many there are behind these.
+    more: usize,
 }
 
 impl Reader {
@@ -40,19 +43,17 @@ impl Reader {
             text: text.to_owned(),
             lines: [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect(),
             mistakes: Vec::new(),
+            more: 0,
         };
         let document = DeTable::parse(text).map_err(|error| {
             reader.mistake(error.span().unwrap_or_default(), error.message());
-            Mistakes(std::mem::take(&mut reader.mistakes))
+            reader.told()
         })?;
         let result = reader.table(document.get_ref(), document.span(), read);
         if reader.mistakes.is_empty() {
             Ok(result)
         } else {
-            // By their place, since a table's keys are read in the order that the code has them.
-            let mut mistakes = reader.mistakes;
-            mistakes.sort_by_key(|mistake| (mistake.place.line, mistake.place.column));
-            Err(Mistakes(mistakes))
+            Err(reader.told())
         }
     }
 
@@ -74,10 +75,30 @@ impl Reader {
     }
 
     pub(super) fn mistake(&mut self, span: Range<usize>, message: impl Display) {
-        if self.mistakes.len() < MISTAKES {
-            let place = self.place(span.start);
-            let message = message.to_string();
-            self.mistakes.push(Mistake { place, message });
+        // By their place, since a table's keys are read in the order that the code has them.
+        let at = self
+            .mistakes
+            .partition_point(|(offset, _)| *offset <= span.start);
+        if at < MISTAKES {
+            self.mistakes.insert(at, (span.start, message.to_string()));
+        } else {
+            self.more += 1;
+        }
+        if self.mistakes.len() > MISTAKES {
+            self.mistakes.pop();
+            self.more += 1;
+        }
+    }
+
+    /// The mistakes with their places.
+    fn told(&self) -> Mistakes {
+        let with_place = |(offset, message): &(usize, String)| Mistake {
+            place: self.place(*offset),
+            message: message.clone(),
+        };
+        Mistakes {
+            first: self.mistakes.iter().map(with_place).collect(),
+            more: self.more,
         }
     }
 
@@ -231,6 +252,8 @@ mod tests {
         let error = crate::policy::Policy::parse("f", &text)
             .unwrap_err()
             .to_string();
-        assert_eq!(error.lines().count(), MISTAKES);
+        assert_eq!(error.lines().count(), MISTAKES + 1);
+        let told = format!("f: mistakes behind these: {}", 5000 - MISTAKES);
+        assert_eq!(error.lines().last(), Some(told.as_str()));
     }
 }

@@ -67,7 +67,7 @@ pub enum StatusError {
         error: io::Error,
     },
     /// It is not what an agent writes.
-    #[error("{}: {error}: it was not written by this agent", .path.display())]
+    #[error("{}: {error}: it was not written by this agent; its next pass replaces it", .path.display())]
     Invalid {
         /// The file.
         path: PathBuf,

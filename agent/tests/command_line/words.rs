@@ -54,9 +54,10 @@ fn a_slip_is_one_line_that_says_what_was_meant() {
         (&[b"apply", b"--atributes=/x"], "did you mean --attributes?"),
         (
             &[b"apply", b"--wait", b"long"],
-            "--wait \"long\": invalid digit",
+            "--wait \"long\": a whole number from 0 to 86400 is expected",
         ),
-        (&[b"apply", b"--wait=-1"], "--wait \"-1\": invalid digit"),
+        (&[b"apply", b"--wait=-1"], "--wait \"-1\": a whole number"),
+        (&[b"apply", b"--attributes="], "a path is expected"),
         (&[b"plan", b"--log-level=inf"], "did you mean info?"),
         (&[b"status", b"extra"], "status takes options only"),
         (&[b"validate"], "validate needs <FILE>..."),

@@ -101,7 +101,10 @@ pub(super) fn system(name: &str, errno: Errno) -> ReadError {
     let kind = match errno {
         Errno::NOENT => ReadErrorKind::NotFound,
         // `io::Error` has the words of strerror and the number.
-        errno => ReadErrorKind::Io(std::io::Error::from(errno).to_string()),
+        errno => ReadErrorKind::Io(format!(
+            "this cannot be read: {}",
+            std::io::Error::from(errno)
+        )),
     };
     ReadError::file(name, kind)
 }
@@ -199,7 +202,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "{}: Too many levels of symbolic links (os error 40)",
+                "{}: this cannot be read: Too many levels of symbolic links (os error 40)",
                 looped.display()
             )
         );

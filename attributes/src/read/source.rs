@@ -112,7 +112,7 @@ impl<'a> Source<'a> {
             serde_json::error::Category::Eof if self.end.is_some() => return self.end_error(),
             serde_json::error::Category::Eof => ReadErrorKind::Truncated,
             serde_json::error::Category::Data => ReadErrorKind::Invalid(words(error)),
-            _ => ReadErrorKind::Syntax(words(error)),
+            _ => ReadErrorKind::Syntax(format!("this is not JSON: {}", words(error))),
         };
         ReadError {
             file: self.file.to_owned(),

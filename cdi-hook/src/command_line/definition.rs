@@ -25,7 +25,7 @@ pub static PROGRAM: Program = Program {
         },
         ExitMeaning {
             code: 1,
-            meaning: "failed",
+            meaning: "failed, or a problem was found",
         },
         ExitMeaning {
             code: super::WRONG_USAGE,

@@ -120,7 +120,10 @@ pub static DRY_RUN: CommandOption =
 pub static EVERY: CommandOption = CommandOption::valued(
     "every",
     "SECONDS",
-    ValueKind::Text,
+    ValueKind::Number {
+        least: 1,
+        most: 86_400,
+    },
     "Go on, and do it again every so many seconds: what is lost comes back",
 )
 .described(

@@ -16,6 +16,7 @@ const CONFIG_BYTES: usize = 16 << 20;
 
 /// `config.json`, as far as the hook needs it.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 pub(crate) struct Config {
     #[serde(default)]
     root: Option<ConfigRoot>,
@@ -28,6 +29,7 @@ pub(crate) struct Config {
 
 /// A mount of `config.json`.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(expecting = "an object")]
 pub(crate) struct ConfigMount {
     /// Where it is in the container.
     pub(crate) destination: String,
@@ -37,6 +39,7 @@ pub(crate) struct ConfigMount {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "an object")]
 struct ConfigRoot {
     path: String,
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 /// containerd writes `io.kubernetes.cri.*` itself. CRI-O writes `io.kubernetes.cri-o.*` and passes
 /// on the kubelet's labels `io.kubernetes.pod.*`, together with every annotation of the pod.
 #[derive(Debug, Default, Deserialize)]
+#[serde(expecting = "an object")]
 pub(crate) struct PodAnnotations {
     #[serde(default, rename = "io.kubernetes.cri.sandbox-namespace")]
     containerd_namespace: Option<String>,

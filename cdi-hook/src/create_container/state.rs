@@ -21,6 +21,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(8);
 
 /// The state, as far as the hook needs it.
 #[derive(Debug, Default, Deserialize)]
+#[serde(expecting = "an object")]
 pub(crate) struct State {
     /// The container's id, for messages.
     #[serde(default)]

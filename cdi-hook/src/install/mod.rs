@@ -9,7 +9,6 @@ mod uninstall;
 mod wanted;
 
 use std::io::Write as _;
-use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -33,7 +32,7 @@ pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
     let layout = Layout::from_invocation(invocation)?;
     let hook = HookOptions::from_invocation(invocation)?;
     let root: AbsolutePath = invocation.required(&options::ROOT)?;
-    let every: Option<NonZeroU32> = invocation.value(&options::EVERY)?;
+    let every = invocation.number(&options::EVERY);
     let mut how = How::from_invocation(invocation);
     let first = install(root.clone(), &layout, &hook, how);
     let Some(every) = every.filter(|_| first.is_ok()) else {
@@ -41,7 +40,7 @@ pub(crate) fn main(invocation: &Invocation) -> Result<ExitCode, UsageError> {
     };
     how.quiet = true;
     loop {
-        std::thread::sleep(Duration::from_secs(every.get().into()));
+        std::thread::sleep(Duration::from_secs(every.into()));
         if let Err(error) = install(root.clone(), &layout, &hook, how) {
             crate::print_error(&error);
         }

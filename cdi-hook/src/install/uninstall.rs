@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::error::Error;
 use super::record::Record;
-use super::wanted::Layout;
+use super::wanted::{Layout, PROGRAM_FILE};
 use super::{How, finish, open_root, put, read_record, say};
 use crate::absolute_path::AbsolutePath;
 use crate::command_line::{Invocation, UsageError, options};
@@ -37,7 +37,12 @@ fn run(root: AbsolutePath, layout: &Layout, how: How) -> Result<bool, Error> {
     };
     let _lock = super::lock(&root, layout)?;
     for file in record.files.iter().rev() {
-        if !remove_file(&root, &file.path, &record, how)? {
+        // What is left runs it, and so does the next try.
+        let is_named = !left.files.is_empty() && file.path.ends_with(PROGRAM_FILE);
+        if is_named {
+            say(&format!("left {}", root.shown(&file.path)));
+        }
+        if is_named || !remove_file(&root, &file.path, &record, how)? {
             left.files.push(file.clone());
         }
     }

@@ -53,8 +53,13 @@ pub fn containerd(path: &Path, socket: &Path, examination: &mut Examination) {
     let configuration: Table = match text.parse() {
         Ok(configuration) => configuration,
         Err(error) => {
-            return examination
-                .unknown(name, format!("{place} cannot be read: {}", error.message()));
+            let before = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(before).filter(|byte| *byte == b'\n');
+            let line = line.count() + 1;
+            return examination.unknown(
+                name,
+                format!("{place}:{line} cannot be read: {}", error.message()),
+            );
         }
     };
     let before = examination.findings;

@@ -192,7 +192,7 @@ fn each_finding_says_what_to_do() {
 fn what_cannot_be_looked_at_is_no_finding() {
     for (configuration, words) in [
         ("plugins = 7\n", "has nothing against it"),
-        ("[plugins\n", "cannot be read: "),
+        ("version = 3\n[plugins\n", ":2 cannot be read: "),
         (
             "imports = ['/etc/containerd/conf.d/*.toml']\n",
             "are not looked at",

@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod command_line;
 mod doctor;
 mod faults;
 mod hostile;

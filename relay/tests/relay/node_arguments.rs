@@ -8,7 +8,9 @@ fn a_wrong_command_line_is_exit_code_2_and_says_why() {
     let node = ["--node-name", "worker-0"];
     let with = |first: &[&'static str], more: &[&'static str]| [first, more].concat();
     for (arguments, words) in [
-        (vec![], "--claims <DIR>"),
+        (vec![], "--claims <DIR>|--node-name <NAME>"),
+        (claims[2..].to_vec(), "--claims <DIR>|--node-name <NAME>"),
+        (claims[..2].to_vec(), "--guest <GUEST>"),
         (with(&claims, &node), "cannot be used with"),
         (with(&node, &claims[2..]), "cannot be used with"),
         (with(&claims, &["--kubeconfig", "k"]), "cannot be used with"),
@@ -17,6 +19,10 @@ fn a_wrong_command_line_is_exit_code_2_and_says_why() {
             "cannot be used with",
         ),
         (vec!["--node-name", "a,b"], "is not a Kubernetes name"),
+        (
+            with(&node, &["--metrics-address", "localhost:10740"]),
+            "like 127.0.0.1:10740",
+        ),
         (with(&node, &["--guest-socket", "cid=5"]), "both of them"),
         (
             node.to_vec(),

@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod relay_unit;
 mod sandbox;
 
 use std::process::ExitCode;
@@ -32,7 +33,11 @@ pub(crate) struct Lonely {
 
 static LONELY: Shared<Lonely> = Shared::new(|| {
     let walk = Walk::new("guest_without_share")?;
-    let image = BaseImage::get()?.bake(&static_program("dra-guest-agent")?, None)?;
+    let image = BaseImage::get()?.bake_with(
+        &static_program("dra-guest-agent")?,
+        None,
+        relay_unit::install,
+    )?;
     let vsock = tempfile::tempdir_in("/tmp")?;
     let (guest, state) = Guest::boot(&GuestOptions::bare(
         &image,
@@ -62,6 +67,10 @@ fn main() -> ExitCode {
             ),
             ("attributes_that_come_late_are_applied", late_attributes),
             ("a_credential_that_is_encrypted_comes_first", encrypted),
+            (
+                "the_relays_unit_starts_as_the_documentation_sets_it_up",
+                relay_unit::starts,
+            ),
         ],
     )
 }

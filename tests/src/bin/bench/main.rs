@@ -10,7 +10,7 @@ mod relay;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use dra_guest_tests::bench::{
     AgentBench, ExecBench, HookBench, ManyNics, ManyNicsFigures, RelayBench,
     measure_container_start, measure_hook_load, measure_in_guest, measure_near, measure_nri,
@@ -18,6 +18,18 @@ use dra_guest_tests::bench::{
 };
 use dra_guest_tests::programs::static_program;
 use dra_guest_tests::table::{Table, milliseconds};
+
+/// What can be measured alone.
+const PARTS: [&str; 8] = [
+    "relay",
+    "nri",
+    "nics",
+    "hook",
+    "exec",
+    "near",
+    "containerd",
+    "sandbox",
+];
 
 fn main() -> ExitCode {
     // Inside its namespaces, the program gets the directory to work in.
@@ -38,7 +50,12 @@ fn main() -> ExitCode {
             .nth(2)
             .context("no directory")
             .and_then(|directory| bench_hook(Path::new(&directory))),
-        Some(directory) => bench(Path::new(&directory)),
+        Some(directory) if Path::new(&directory).is_dir() => bench(Path::new(&directory)),
+        Some(part) => Err(anyhow!(
+            "there is no part {}: the parts are {}",
+            part.display(),
+            PARTS.join(", ")
+        )),
         // The API server and the relay need no namespaces, and a loopback interface that is up.
         None => enter_namespaces(&[]).and_then(|is_done| {
             Ok(is_done && bench_containerd()? && bench_nri()? && bench_relay()?)
