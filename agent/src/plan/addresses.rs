@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
-use super::{Action, leftovers};
+use super::{Action, controller, leftovers};
 use crate::observe::{IPV6_LEAST_MTU, Ipv6};
 
 /// Why the interface can have no IPv6 address, with the MTU that it is to have.
@@ -28,7 +28,15 @@ pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
 /// Plans the removal of those that are wanted no more.
 pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
     for address in draft.leaving.clone() {
-        draft.step(Action::RemoveAddress { address }, "", leftovers::ADDED);
+        let holder = controller::holder(address.ip(), draft.interface, draft.observation);
+        let reason = match holder.filter(|_| draft.wanted.addresses.contains(&address)) {
+            Some(holder) => format!(
+                "the agent added it, and {} has it now in its place",
+                holder.name
+            ),
+            None => leftovers::ADDED.to_owned(),
+        };
+        draft.step(Action::RemoveAddress { address }, "", reason);
     }
 }
 
@@ -38,6 +46,9 @@ pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
     remove_addresses(draft);
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
+    if draft.controller.is_some() {
+        return;
+    }
     let wanted: Vec<&InterfaceAddress> = draft.addresses().collect();
     for address in wanted {
         if !seen.insert(address) {

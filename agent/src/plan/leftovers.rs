@@ -11,7 +11,7 @@ use device_attributes::InterfaceAddress;
 use super::draft::Draft;
 use super::names::NewNames;
 use super::step::{Action, Ipv6Settings, Sysctl, Transaction};
-use super::{Wanted, addresses, mtu, names, sysctls};
+use super::{Wanted, addresses, controller, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
 use crate::observe::{Interface, Observation};
 
@@ -23,7 +23,8 @@ pub(super) fn was(before: impl std::fmt::Display) -> String {
     format!("it was {before} before the agent set it, and nothing is wanted of it any more")
 }
 
-/// The addresses that the agent added to an interface, which has them, and that are wanted no more.
+/// The addresses that the agent added to an interface, which has them, and that are wanted no more: neither those of a
+/// port that others have given to what it is a port of.
 pub(super) fn addresses_of(
     wanted: &Wanted,
     interface: &Interface,
@@ -38,7 +39,9 @@ pub(super) fn addresses_of(
         .filter(|address| {
             let has = interface.addresses.contains(address)
                 || interface.duplicate_addresses.contains(address);
-            has && !wanted.addresses.contains(address)
+            let is_elsewhere =
+                || controller::holder(address.ip(), interface, observation).is_some();
+            has && (!wanted.addresses.contains(address) || is_elsewhere())
         })
         .collect()
 }

@@ -82,8 +82,9 @@ fn put_back(draft: &mut Draft<'_>) -> u32 {
     after
 }
 
-/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the
-/// uppermost first.
+/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the uppermost first. Not what has
+/// the MTU of the one below by itself, with each change of that (`ipvlan_adjust_mtu` in
+/// `drivers/net/ipvlan/ipvlan_main.c`).
 fn above<'a>(interface: &Interface, observation: &'a Observation) -> Vec<&'a Interface> {
     let mut above: Vec<&Interface> = Vec::new();
     let mut below = vec![interface.index];
@@ -92,6 +93,7 @@ fn above<'a>(interface: &Interface, observation: &'a Observation) -> Vec<&'a Int
             .interfaces
             .iter()
             .filter(|upper| upper.lower.is_some_and(|lower| below.contains(&lower)))
+            .filter(|upper| !matches!(upper.kind.as_deref(), Some("ipvlan" | "ipvtap")))
             .filter(|upper| above.iter().all(|known| known.index != upper.index))
             .collect();
         below = next.iter().map(|upper| upper.index).collect();
@@ -155,14 +157,15 @@ fn ipv6(interface: &Interface, to: u32, observation: &Observation) -> Option<Ipv
     }
 }
 
-/// A bond, a team or a failover device has one MTU with its ports. A bridge follows the least of
-/// its ports'.
+/// Whether a controller has one MTU with its ports, as a bond, a team or a failover device does. A bridge follows the
+/// least of its ports'.
+pub(super) fn is_shared(controller: &Interface) -> bool {
+    matches!(controller.kind.as_deref(), None | Some("bond" | "team"))
+}
+
 fn kept_by_controller(mtu: u32, draft: &Draft<'_>) -> Option<String> {
-    let index = draft.interface.controller?;
-    let mut interfaces = draft.observation.interfaces.iter();
-    let controller = interfaces.find(|interface| interface.index == index)?;
-    let shares_mtu = matches!(controller.kind.as_deref(), None | Some("bond" | "team"));
-    (shares_mtu && controller.mtu != mtu).then(|| {
+    let controller = draft.controller?;
+    (is_shared(controller) && controller.mtu != mtu).then(|| {
         format!(
             "{} is a port of {controller}, whose MTU of {} its ports share: an MTU of {mtu} is to \
              be set for {controller}",

@@ -22,6 +22,7 @@ mod near_status;
 mod no_longer_wanted;
 mod overrun;
 mod planning;
+mod ports;
 mod readiness;
 mod revert;
 mod routing;

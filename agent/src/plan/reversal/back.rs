@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use device_attributes::{InterfaceAddress, InterfaceName};
 
-use super::in_use::in_use;
+use super::in_use::{in_use, kept_by_controller};
 use crate::apply::Undo;
 use crate::journal::{Entry, Ledger};
 use crate::observe::{Interface, Observation};
@@ -44,7 +44,13 @@ pub(super) fn back(
         Action::Rename { .. }
         | Action::SetMtu { .. }
         | Action::SetMacAddress { .. }
-        | Action::SetSysctl { .. } => value_back(entry, interface),
+        | Action::SetSysctl { .. } => match value_back(entry, interface) {
+            Back::Undo(undo) => match kept_by_controller(&first.action, interface, observation) {
+                Some(why) => Back::Left(why),
+                None => Back::Undo(undo),
+            },
+            other => other,
+        },
         Action::AddAlternativeName { alternative } => {
             undo_where(interface.alternative_names.contains(alternative))
         }

@@ -1,4 +1,4 @@
-//! Who would lose something if an interface that the agent set up were set down.
+//! Who would lose something if an interface that the agent set up were set down, or had its former MTU or MAC address.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,8 @@ use device_attributes::InterfaceAddress;
 use crate::journal::{Ledger, Thing};
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
+use crate::plan::controller::controller;
+use crate::plan::{Action, mtu};
 use crate::routing::Route;
 
 /// What others would lose if an interface that the agent set up were set down.
@@ -15,8 +17,10 @@ pub(super) fn in_use(
     ledger: &Ledger,
     observation: &Observation,
 ) -> Option<String> {
-    if interface.controller.is_some() {
-        return Some("others made it part of a bond or a bridge".to_owned());
+    if let Some(index) = interface.controller {
+        let controller = observation.interface(index);
+        let name = controller.map_or("another interface", |it| it.name.as_str());
+        return Some(format!("others made it part of {name}"));
     }
     let mut interfaces = observation.interfaces.iter();
     if let Some(upper) = interfaces.find(|upper| upper.lower == Some(interface.index)) {
@@ -42,4 +46,26 @@ pub(super) fn in_use(
         addresses.filter(|address| !own.contains(address) && !address.is_ipv6_link_local());
     let others = listing(others);
     (!others.is_empty()).then(|| format!("it has {others} of others"))
+}
+
+/// Why a port keeps the value that the agent gave it.
+pub(super) fn kept_by_controller(
+    action: &Action,
+    interface: &Interface,
+    observation: &Observation,
+) -> Option<String> {
+    let controller = controller(interface, observation)?;
+    let (name, other) = (&interface.name, &controller.name);
+    match action {
+        Action::SetMtu { from, .. } if mtu::is_shared(controller) && controller.mtu != *from => {
+            Some(format!(
+                "{name} keeps its MTU {}: it is a port of {other}, which has one MTU with its ports",
+                interface.mtu
+            ))
+        }
+        Action::SetMacAddress { to, .. } => Some(format!(
+            "{name} keeps its MAC address {to}: it is a port of {other}, which may have it of it"
+        )),
+        _ => None,
+    }
 }
