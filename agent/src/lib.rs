@@ -26,6 +26,7 @@ pub mod policy;
 pub mod report;
 pub mod roots;
 pub mod routing;
+pub mod set_down;
 pub mod signals;
 mod silent_share;
 mod small_file;
