@@ -1,11 +1,12 @@
 //! What one pass leaves to the next: what was to be done, how often it was done anew, and what the
 //! network managers were told.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use device_attributes::DeviceIdentity;
 use tokio::time::Instant;
 
+use crate::apply::Refused;
 use crate::damper::{Damper, Surroundings, Verdict};
 use crate::listing::listing;
 use crate::numa::Places;
@@ -36,8 +37,8 @@ pub struct Memory {
     unit_troubles: Vec<String>,
     /// Whether anything is wanted that others can undo without a word of the kernel's: pins and sysctls.
     pub(crate) is_silent: bool,
-    /// The interrupts that the kernel does not let anyone move.
-    pub(crate) unmovable: BTreeSet<u32>,
+    /// What the kernel does for nobody.
+    pub(crate) refused: Refused,
     /// How often the pins of a device had to be set again.
     contested: BTreeMap<DeviceIdentity, u32>,
 }

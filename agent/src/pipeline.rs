@@ -14,7 +14,7 @@ use crate::extent::{self, Extent};
 use crate::journal::Journal;
 use crate::lock::{Lock, LockError};
 use crate::memory::Memory;
-use crate::netlink::Netlink;
+use crate::netlink::{Netlink, Routes};
 use crate::numa::Places;
 use crate::observe::{Observation, observe};
 use crate::owners::Standing;
@@ -138,7 +138,7 @@ pub async fn pass(
                     failures.insert(place, words(failure));
                 }
             }
-            memory.unmovable.extend(applied.unmovable);
+            memory.refused.extend(applied.refused);
             observation = look(netlink, roots, &journal, &wanted, memory).await?;
             if !todo.iter().flat_map(|it| &it.steps).any(renews_interrupts) {
                 break;
@@ -281,14 +281,21 @@ async fn look(
     let mut asked = plan::asked(wanted);
     // What was pinned and is not to be any more.
     asked.pinned.extend(journal.ledger().pinned());
-    asked.unmovable.clone_from(&memory.unmovable);
+    asked.unmovable.clone_from(&memory.refused.interrupts);
+    asked.ipv6_settings.extend(journal.ledger().without_ipv6());
     let observation = observe(netlink, roots, &asked)
         .await
         .map_err(Ended::failed)?;
-    Ok(Observation {
+    let mut observation = Observation {
         journal: journal.ledger().clone(),
+        without_alternative_names: memory.refused.alternative_names,
         ..observation
-    })
+    };
+    if asked.routes == Routes::Own && plan::may_cost_routes(wanted, &observation) {
+        let routes = netlink.routes(Routes::All).await;
+        observation.routes = routes.map_err(Ended::failed)?;
+    }
+    Ok(observation)
 }
 
 fn words(failure: &Failure) -> String {

@@ -127,10 +127,8 @@ fn report(
     let function = device
         .pci_address
         .and_then(|address| observation.pci_functions.get(&address));
-    let messages: Vec<&str> = problems
-        .iter()
-        .map(|problem| problem.message.as_str())
-        .collect();
+    let messages = problems.iter().map(|problem| &problem.message);
+    let messages: Vec<&str> = messages.chain(&device.left).map(String::as_str).collect();
     DeviceReport {
         identity: device.identity.clone(),
         ready: problems.is_empty(),

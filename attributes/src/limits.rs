@@ -31,7 +31,7 @@ pub const TREE_BYTES: usize = 8 << 20;
 /// The most names below one directory of metadata files, those that are passed over included.
 pub const TREE_ENTRIES: usize = 4096;
 
-/// How often a directory is read whose files are exchanged meanwhile.
+/// How often a tree is read whose files are exchanged meanwhile.
 pub const VERSIONS: usize = 4;
 
 /// The levels below a directory of metadata files: kind of claim, claim, request, file.

@@ -85,3 +85,77 @@ fn files_that_are_exchanged_while_they_are_read_are_read_again() {
         [format!("a/x {now}"), format!("a/y {now}")]
     );
 }
+
+/// What a version was found to have, what was passed over of it, and what was wrong with it, is of that version alone.
+// kata-containers#10411 (case 86).
+#[test]
+fn nothing_is_left_of_a_version_that_is_gone() {
+    let tree = tempfile::tempdir().unwrap();
+    for file in ["x-metadata.json", "y-metadata.json"] {
+        symlink(Path::new("..data").join(file), tree.path().join(file)).unwrap();
+    }
+    for (broken, in_place) in [
+        (Broken::Fail, "x-metadata.json"),
+        (Broken::Reject, "x-metadata.json"),
+        (Broken::Fail, "y-metadata.json"),
+        (Broken::Reject, "y-metadata.json"),
+    ] {
+        for wrong in [
+            None,
+            Some("not even JSON".to_owned()),
+            Some(metadata("z", 0).replace("\"kind\"", "\"later\": 1, \"kind\"")),
+        ] {
+            let generation = 1 + fs::read_dir(tree.path()).unwrap().count();
+            let generation = u32::try_from(generation).unwrap();
+            exchange(tree.path(), generation);
+            let file = tree.path().join("..data").join(in_place);
+            match wrong {
+                Some(text) => fs::write(file, text).unwrap(),
+                None => fs::remove_file(file).unwrap(),
+            }
+            let directory = File::open(tree.path()).unwrap();
+            let mut is_exchanged = false;
+            let mut exchange_once = || {
+                if !is_exchanged {
+                    exchange(tree.path(), generation + 1);
+                }
+                is_exchanged = true;
+            };
+            let reading = read_tree_where("D", directory.as_fd(), broken, &mut |_, _| {
+                exchange_once();
+                Ok(true)
+            });
+            let reading = reading.unwrap();
+            let now = format!("(d{})", generation + 1);
+            assert_eq!(
+                devices(&reading),
+                [format!("a/x {now}"), format!("a/y {now}")]
+            );
+            assert!(reading.notes.is_empty(), "{:?}", reading.notes);
+            assert!(reading.rejected.is_empty(), "{:?}", reading.rejected);
+        }
+    }
+}
+
+/// The bounds are those of the files that there are, however often they were read.
+#[test]
+fn what_is_read_again_counts_once() {
+    let tree = tempfile::tempdir().unwrap();
+    for file in ["x-metadata.json", "y-metadata.json"] {
+        symlink(Path::new("..data").join(file), tree.path().join(file)).unwrap();
+    }
+    for number in 0..limits::TREE_ENTRIES - 100 {
+        File::create(tree.path().join(format!("other-{number}"))).unwrap();
+    }
+    let mut generation = 1;
+    exchange(tree.path(), generation);
+    let directory = File::open(tree.path()).unwrap();
+    let reading = read_tree_where("D", directory.as_fd(), Broken::Fail, &mut |_, _| {
+        if generation < 4 {
+            generation += 1;
+            exchange(tree.path(), generation);
+        }
+        Ok(true)
+    });
+    assert_eq!(devices(&reading.unwrap()), ["a/x (d4)", "a/y (d4)"]);
+}

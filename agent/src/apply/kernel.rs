@@ -1,16 +1,16 @@
 //! How a step, or its undoing, is done to the kernel.
 
-use std::collections::BTreeSet;
-
 use device_attributes::MacAddress;
 use nix::errno::Errno;
 
 use super::down::Kept;
 use super::pin::{self, Pinned};
-use super::{Outcome, StepError, Target, Undo, address, source_address, sysctl};
+use super::{
+    Outcome, Refused, StepError, Target, Undo, address, ipv6_settings, source_address, sysctl,
+};
 use crate::netlink::{Netlink, NetlinkError, Routes};
-use crate::observe::IPV6_LEAST_MTU;
-use crate::plan::{Action, Ipv6Settings, Pin, Step};
+use crate::observe::{IPV6_LEAST_MTU, Ipv6Settings};
+use crate::plan::{Action, Pin, Step};
 use crate::roots::Roots;
 use crate::routing::{Route, RoutingRule};
 
@@ -20,8 +20,7 @@ pub(super) type Made = Result<Outcome, StepError<NetlinkError>>;
 pub(super) struct Kernel<'a> {
     netlink: &'a Netlink,
     roots: &'a Roots,
-    /// The interrupts that it did not let be moved.
-    pub(super) unmovable: BTreeSet<u32>,
+    pub(super) refused: Refused,
 }
 
 impl Target for Kernel<'_> {
@@ -33,7 +32,7 @@ impl Target for Kernel<'_> {
         match &step.action {
             Action::Rename { to } => self.set_link(interface, LinkChange::Name(to)).await,
             Action::AddAlternativeName { alternative } => {
-                changed(netlink.add_alternative_name(interface, alternative).await)
+                self.add_alternative_name(interface, alternative).await
             }
             Action::RemoveAlternativeName { alternative } => changed(
                 netlink
@@ -44,7 +43,8 @@ impl Target for Kernel<'_> {
                 self.set_link(interface, LinkChange::Mac(*to)).await
             }
             Action::SetMtu { to, ipv6, .. } => {
-                self.set_mtu(interface, &step.name, *to, *ipv6).await
+                self.set_mtu(interface, &step.name, *to, ipv6.as_ref())
+                    .await
             }
             Action::SetSysctl { sysctl, to, .. } => {
                 changed(sysctl::set(&self.roots.proc, &step.name, *sysctl, *to))
@@ -100,7 +100,7 @@ impl Target for Kernel<'_> {
                 name,
                 to,
                 ipv6,
-            } => made(self.set_mtu(*interface, name, *to, *ipv6).await),
+            } => made(self.set_mtu(*interface, name, *to, ipv6.as_ref()).await),
             Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
@@ -128,11 +128,10 @@ impl Target for Kernel<'_> {
 
 impl<'a> Kernel<'a> {
     pub(super) fn new(netlink: &'a Netlink, roots: &'a Roots) -> Self {
-        let unmovable = BTreeSet::new();
         Self {
             netlink,
             roots,
-            unmovable,
+            refused: Refused::default(),
         }
     }
 
@@ -140,7 +139,7 @@ impl<'a> Kernel<'a> {
         Ok(match pin::set(self.roots, interface, name, pin)? {
             Pinned::So(outcome) => outcome,
             Pinned::Unmovable(interrupt) => {
-                self.unmovable.insert(interrupt);
+                self.refused.interrupts.insert(interrupt);
                 Outcome::AlreadySo
             }
         })
@@ -197,16 +196,27 @@ impl Kernel<'_> {
         interface: u32,
         name: &str,
         to: u32,
-        ipv6: Option<Ipv6Settings>,
+        ipv6: Option<&Ipv6Settings>,
     ) -> Made {
         let made = changed(self.netlink.set_mtu(interface, to).await)?;
         let back = ipv6.filter(|_| to >= IPV6_LEAST_MTU);
-        match back.map(|ipv6| sysctl::set_ipv6(&self.roots.proc, name, ipv6)) {
+        match back.map(|ipv6| ipv6_settings::put_back(&self.roots.proc, name, ipv6, to)) {
             Some(Err(error)) => Err(StepError {
                 error,
                 changed: true,
             }),
             _ => Ok(made),
+        }
+    }
+
+    /// A kernel before Linux 5.5 does not know the request: the rest of the device stands all the same.
+    async fn add_alternative_name(&mut self, interface: u32, name: &str) -> Made {
+        match self.netlink.add_alternative_name(interface, name).await {
+            Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => {
+                self.refused.alternative_names = true;
+                Ok(Outcome::AlreadySo)
+            }
+            result => changed(result),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod address;
 mod down;
+mod ipv6_settings;
 mod kernel;
 mod pin;
 mod source_address;
@@ -33,8 +34,25 @@ pub struct Applied<E = NetlinkError> {
     pub skipped: usize,
     /// One for each transaction that was tried and fell.
     pub failures: Vec<Failure<E>>,
-    /// The interrupts that the kernel does not let anyone move.
-    pub unmovable: BTreeSet<u32>,
+    /// What the kernel does for nobody.
+    pub refused: Refused,
+}
+
+/// What the kernel turned out to do for nobody: it need not be asked again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// The interrupts that it does not let anyone move.
+    pub interrupts: BTreeSet<u32>,
+    /// Whether it has no alternative names.
+    pub alternative_names: bool,
+}
+
+impl Refused {
+    /// Adds what turned out since.
+    pub fn extend(&mut self, other: Self) {
+        self.interrupts.extend(other.interrupts);
+        self.alternative_names |= other.alternative_names;
+    }
 }
 
 /// A transaction that fell.
@@ -79,7 +97,7 @@ pub async fn apply(
 ) -> Applied {
     let mut kernel = Kernel::new(netlink, roots);
     let mut applied = run(&mut kernel, journal, transactions).await;
-    applied.unmovable = kernel.unmovable;
+    applied.refused = kernel.refused;
     applied
 }
 
@@ -124,7 +142,7 @@ async fn run<T: Target>(
         undone: 0,
         skipped: 0,
         failures: Vec::new(),
-        unmovable: BTreeSet::new(),
+        refused: Refused::default(),
     };
     let mut log = UndoLog::new(journal);
     for (place, transaction) in transactions.iter().enumerate() {

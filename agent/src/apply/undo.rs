@@ -5,7 +5,8 @@ use std::fmt;
 use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Action, Ipv6Settings, Pin, Step, Sysctl};
+use crate::observe::Ipv6Settings;
+use crate::plan::{Action, Pin, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
 /// What takes one step back.
@@ -183,7 +184,7 @@ impl Undo {
                 interface,
                 name,
                 to: *from,
-                ipv6: *ipv6,
+                ipv6: ipv6.clone(),
             },
             Action::SetUp => Self::SetDown { interface, name },
             Action::AddAddress { address } => Self::RemoveAddress {

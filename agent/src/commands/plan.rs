@@ -91,6 +91,11 @@ fn for_people(plan: &Plan, files: &[FileStep]) -> String {
         lines.push("nothing to change".to_owned());
     }
     lines.extend(plan.devices.iter().flat_map(problems));
+    let left = plan.devices.iter().flat_map(|device| {
+        let sentences = device.left.iter();
+        sentences.map(|why| format!("! {}: {why}", device.identity))
+    });
+    lines.extend(left);
     lines.join("\n")
 }
 

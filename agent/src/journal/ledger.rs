@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use device_attributes::InterfaceAddress;
 use serde::{Deserialize, Serialize};
 
-use crate::observe::Pinned;
+use crate::observe::{About, IPV6_LEAST_MTU};
 use crate::plan::{Action, PinSubject, Step, Sysctl};
 use crate::routing::{Route, RoutingRule};
 
@@ -169,7 +169,7 @@ impl Ledger {
     }
 
     /// The devices whose interrupts and queues must be looked at to tell how they are now.
-    pub fn pinned(&self) -> Vec<Pinned> {
+    pub fn pinned(&self) -> Vec<About> {
         let pins = self
             .entries()
             .filter_map(|entry| match &entry.first.action {
@@ -177,11 +177,19 @@ impl Ledger {
                 _ => None,
             });
         pins.flat_map(|(interface, function)| {
-            let interface = (interface != 0).then_some(Pinned::Interface(interface));
-            [interface, function.map(Pinned::Function)]
+            let interface = (interface != 0).then_some(About::Interface(interface));
+            [interface, function.map(About::Function)]
         })
         .flatten()
         .collect()
+    }
+
+    /// The interfaces whose MTU was too small for IPv6: it may be put back.
+    pub fn without_ipv6(&self) -> impl Iterator<Item = About> {
+        let entries = self.entries().filter(|entry| {
+            matches!(entry.first.action, Action::SetMtu { from, .. } if from < IPV6_LEAST_MTU)
+        });
+        entries.map(|entry| About::Interface(entry.first.interface))
     }
 
     /// Whether nothing was changed.

@@ -1,55 +1,30 @@
 //! The look at the kernel: a netlink dump of links, addresses, routes and rules each, and what sysfs
 //! adds to them.
 
+mod asked;
 mod interrupts;
+mod ipv6_settings;
 mod model;
 mod pinning;
 mod queues;
 mod sysfs;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use device_attributes::{InterfaceAddress, MacAddress, PciAddress};
 
+pub use asked::{About, Asked};
+pub use ipv6_settings::Ipv6Settings;
 pub use model::{Interface, Ipv6, Observation, PciFunction};
-pub use pinning::{Fixed, InterfaceQueues, Interrupt, Pinned, Pinning, ReceiveQueue, Vectors};
+pub use pinning::{Fixed, InterfaceQueues, Interrupt, Pinning, ReceiveQueue, Vectors};
 
-use crate::netlink::{Address, Link, Netlink, NetlinkError, Routes};
+use crate::netlink::{Address, Link, Netlink, NetlinkError};
 use crate::roots::Roots;
 
 /// The least MTU of IPv6 (RFC 8200, section 5).
 pub const IPV6_LEAST_MTU: u32 = 1280;
-
-/// What a look is to show beside the interfaces, their addresses and the rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// These PCI functions.
-    pub functions: Vec<PciAddress>,
-    /// These routes. All are needed where some are wanted; else those that were wanted before.
-    pub routes: Routes,
-    /// Whether it is to show [`Observation::rp_filter_of_all`].
-    pub rp_filter: bool,
-    /// The devices whose interrupts and queues it is to show.
-    pub pinned: Vec<Pinned>,
-    /// Interrupts that the kernel has refused to move: those that it manages are not known before Linux
-    /// 6.8 (`irqbalance(1)` learned it the same way).
-    pub unmovable: BTreeSet<u32>,
-}
-
-impl Asked {
-    /// All that the kernel tells; no PCI function.
-    pub fn all() -> Self {
-        Self {
-            functions: Vec::new(),
-            routes: Routes::All,
-            rp_filter: true,
-            pinned: Vec::new(),
-            unmovable: BTreeSet::new(),
-        }
-    }
-}
 
 /// Looks at what the guest has: every interface but the loopback one, by index, and what is asked
 /// for.
@@ -72,6 +47,13 @@ pub async fn observe(
     if asked.rp_filter {
         let text = fs::read_to_string(roots.proc.join("sys/net/ipv4/conf/all/rp_filter"));
         observation.rp_filter_of_all = text.ok().and_then(|text| text.trim().parse().ok());
+    }
+    if !asked.ipv6_settings.is_empty() {
+        ipv6_settings::look(
+            &roots.proc,
+            &mut observation.interfaces,
+            &asked.ipv6_settings,
+        );
     }
     if !asked.pinned.is_empty() {
         let pinning = pinning::look(roots, &observation.interfaces, asked);
@@ -163,6 +145,7 @@ fn interface(
         ipv6,
         rp_filter: link.rp_filter,
         accept_ra: link.ipv6.and_then(|settings| settings.accept_ra),
+        ipv6_settings: None,
         mtu: link.mtu,
         min_mtu: Some(link.min_mtu).filter(|mtu| *mtu != 0),
         max_mtu: Some(link.max_mtu).filter(|mtu| *mtu != 0),

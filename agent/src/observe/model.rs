@@ -9,6 +9,7 @@ use std::ops::Not;
 use device_attributes::{InterfaceAddress, MacAddress, NodeId, PciAddress};
 use serde::{Deserialize, Serialize};
 
+use super::ipv6_settings::Ipv6Settings;
 use super::pinning::Pinning;
 use crate::journal::Ledger;
 use crate::routing::{Route, RoutingRule};
@@ -32,6 +33,9 @@ pub struct Observation {
     /// greater of it and the interface's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rp_filter_of_all: Option<u32>,
+    /// Whether the kernel has refused an alternative name because it has none; the look at it does not tell.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub without_alternative_names: bool,
     /// What pinning needs, where it was asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinning: Option<Pinning>,
@@ -112,6 +116,9 @@ pub struct Interface {
     /// The sysctl `net.ipv6.conf.NAME.accept_ra`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_ra: Option<u32>,
+    /// All that its IPv6 is set to, where it was asked about and the interface has IPv6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv6_settings: Option<Ipv6Settings>,
     /// Its addresses, in the kernel's order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<InterfaceAddress>,

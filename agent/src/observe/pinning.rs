@@ -3,26 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use device_attributes::{MacAddress, PciAddress};
+use device_attributes::PciAddress;
 use serde::{Deserialize, Serialize};
 
-use super::{Asked, Interface, interrupts, queues};
+use super::{About, Asked, Interface, interrupts, queues};
 use crate::irqbalance::Irqbalance;
 use crate::netlink::{Channels, Ethtool};
 use crate::numa::{CpuList, Topology};
 use crate::roots::Roots;
 use crate::small_file;
-
-/// A device whose interrupts and queues are asked about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pinned {
-    /// The interface with this MAC address.
-    Mac(MacAddress),
-    /// The PCI function, and an interface on it.
-    Function(PciAddress),
-    /// The interface of this index.
-    Interface(u32),
-}
 
 /// What has to be known to bring devices' interrupts and queues near them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,18 +99,6 @@ pub struct ReceiveQueue {
     pub flows: u32,
 }
 
-impl Pinned {
-    fn is(&self, interface: &Interface) -> bool {
-        match self {
-            Self::Mac(mac) => {
-                [interface.permanent_mac_address, interface.mac_address].contains(&Some(*mac))
-            }
-            Self::Function(address) => interface.pci_address == Some(*address),
-            Self::Interface(index) => interface.index == *index,
-        }
-    }
-}
-
 /// Looks at what is asked about.
 pub(super) fn look(roots: &Roots, interfaces: &[Interface], asked: &Asked) -> Pinning {
     let Asked {
@@ -140,7 +117,7 @@ pub(super) fn look(roots: &Roots, interfaces: &[Interface], asked: &Asked) -> Pi
         }
     }
     functions.extend(pinned.iter().filter_map(|pinned| match pinned {
-        Pinned::Function(address) => Some(*address),
+        About::Function(address) => Some(*address),
         _ => None,
     }));
     let functions = functions.into_iter();

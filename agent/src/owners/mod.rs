@@ -5,10 +5,12 @@
 
 mod disowned;
 mod drop_ins;
+mod enabled;
 mod foreseen;
 mod hand_over;
 mod ifupdown;
 mod ini;
+mod match_section;
 mod network_manager;
 mod networkd;
 mod own_files;
@@ -93,10 +95,7 @@ pub struct Managers<'a> {
 impl<'a> Managers<'a> {
     /// Looks which managers run, or will: the agent is there before them when the guest boots.
     pub fn look(roots: &'a Roots) -> Self {
-        let is_enabled = |unit| {
-            let wants = roots.etc.join("systemd/system/multi-user.target.wants");
-            wants.join(unit).symlink_metadata().is_ok()
-        };
+        let is_enabled = |unit| enabled::is_enabled(roots, unit);
         Self {
             roots,
             networkd: networkd::is_running(roots) || is_enabled("systemd-networkd.service"),

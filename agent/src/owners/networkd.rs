@@ -4,20 +4,20 @@
 //! yet, it is the first `.network` file, by name, whose `[Match]` fits (`systemd.network(5)`).
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use wildmatch::WildMatch;
-
+use super::match_section::is_matched;
 use super::{Manager, Owner, ini, text};
 use crate::observe::Interface;
 use crate::roots::Roots;
 
 /// Where `.network` files are, the first directory over the others.
-fn directories(roots: &Roots) -> [PathBuf; 3] {
+fn directories(roots: &Roots) -> [PathBuf; 4] {
     [
         roots.etc.join("systemd/network"),
         roots.run.join("systemd/network"),
+        roots.usr.join("local/lib/systemd/network"),
         roots.usr.join("lib/systemd/network"),
     ]
 }
@@ -68,22 +68,40 @@ pub(super) fn owner(roots: &Roots, interface: &Interface) -> Option<Owner> {
 
 /// The file that would configure an interface: the first that fits, when it does not say to leave it.
 fn first_match(roots: &Roots, interface: &Interface) -> Option<PathBuf> {
-    files(roots).into_values().find_map(|path| {
-        let text = text(&path)?;
-        fits(&text, interface).then(|| {
+    files(roots).into_iter().find_map(|(name, path)| {
+        // One that is empty hides those of its name, whatever goes on with it.
+        let text = text(&path).filter(|text| !text.is_empty())?;
+        let text = text + &drop_ins(roots, &name);
+        is_matched(&text, interface).then(|| {
             let unmanaged = ini::value(&text, "Link", "Unmanaged").is_some_and(ini::is_true);
             (!unmanaged).then_some(path)
         })
     })?
 }
 
-/// Every `.network` file by its name; of two with one name that of the earlier directory, which may be
-/// a link to `/dev/null` to hide the other.
+/// Every `.network` file by its name.
 fn files(roots: &Roots) -> BTreeMap<OsString, PathBuf> {
+    by_name(&directories(roots), "network")
+}
+
+/// The text of the drop-ins of a `.network` file, which goes on with it.
+fn drop_ins(roots: &Roots, file: &OsStr) -> String {
+    let mut directory = file.to_owned();
+    directory.push(".d");
+    let directories = directories(roots).map(|above| above.join(&directory));
+    let files = by_name(&directories, "conf").into_values();
+    let texts: Vec<String> = files.filter_map(|path| text(&path)).collect();
+    // A last line may have no end.
+    ["", &texts.join("\n")].join("\n")
+}
+
+/// The files with an ending; of two with one name that of the earlier directory, which may be a link to
+/// `/dev/null` to hide the other.
+fn by_name(directories: &[PathBuf], ending: &str) -> BTreeMap<OsString, PathBuf> {
     let mut files = BTreeMap::new();
-    for directory in directories(roots) {
-        for path in listed(&directory) {
-            if path.extension().is_some_and(|end| end == "network")
+    for directory in directories {
+        for path in listed(directory) {
+            if path.extension().is_some_and(|end| end == ending)
                 && let Some(name) = path.file_name()
             {
                 files.entry(name.to_owned()).or_insert(path);
@@ -98,48 +116,68 @@ fn listed(directory: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// Whether a file's `[Match]` fits. A file without one fits nothing; a key that cannot be judged from
-/// here (`Host=`, `KernelVersion=`, …) is taken to fit.
-fn fits(text: &str, interface: &Interface) -> bool {
-    let mut keys = ini::entries(text, "Match").peekable();
-    keys.peek().is_some() && keys.all(|(key, value)| key_fits(key, value, interface))
-}
+#[cfg(test)]
+mod tests {
+    use std::fs;
 
-fn key_fits(key: &str, value: &str, interface: &Interface) -> bool {
-    let names = || {
-        let alternative = interface.alternative_names.iter().map(String::as_str);
-        std::iter::once(interface.name.as_str()).chain(alternative)
-    };
-    let is_mac = |mac: Option<device_attributes::MacAddress>| {
-        let words = value.split_whitespace();
-        let mut macs = words.filter_map(|word| word.parse().ok());
-        macs.any(|listed| Some(listed) == mac)
-    };
-    match key {
-        "Name" => any_fits(value, names()),
-        "MACAddress" => is_mac(interface.mac_address),
-        "PermanentMACAddress" => is_mac(interface.permanent_mac_address),
-        "Path" => interface
-            .pci_address
-            .is_none_or(|address| any_fits(value, [format!("pci-{address}").as_str()])),
-        "Type" => any_fits(value, ["ether"]),
-        "Kind" => any_fits(value, interface.kind.as_deref()),
-        "WLANInterfaceType" | "SSID" | "BSSID" => false,
-        // A guest is a virtual machine.
-        "Virtualization" => !matches!(value, "no" | "container" | "!vm" | "!yes"),
-        _ => true,
+    use super::super::{Ours, drop_ins as own_files};
+    use super::*;
+
+    /// Each of them stands in a line of its own.
+    // amazon-ec2-net-utils#146 (case 71); systemd#25813, systemd#29388, systemd#30345, systemd#36077 (case 49).
+    #[test]
+    fn several_nics_that_are_handed_over_are_not_networkds() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let roots = Roots {
+            run: path("run"),
+            etc: path("etc"),
+            usr: path("usr"),
+            ..Roots::default()
+        };
+        let put = |path: &Path, text: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let interfaces: Vec<Interface> = (2..5)
+            .map(|index| {
+                let mac = format!("02:00:00:00:00:{index:02x}");
+                let permanent = (index < 4).then_some(&mac);
+                serde_json::from_value(serde_json::json!({
+                    "index": index, "name": format!("eth{index}"), "up": true, "mtu": 1500,
+                    "macAddress": mac, "permanentMacAddress": permanent
+                }))
+                .unwrap()
+            })
+            .collect();
+        put(
+            &path("usr/lib/systemd/network/80-wired.network"),
+            "[Match]\nType=ether\n",
+        );
+        let owners = || -> Vec<bool> {
+            let owners = interfaces.iter().map(|interface| owner(&roots, interface));
+            owners.map(|owner| owner.is_some()).collect()
+        };
+        assert_eq!(owners(), [true, true, true]);
+        let ours: Vec<Ours> = interfaces
+            .iter()
+            .map(|interface| Ours {
+                mac_address: interface.mac_address.unwrap(),
+                is_permanent: interface.permanent_mac_address.is_some(),
+                current: interface.mac_address,
+                name: None,
+                has_routing: false,
+            })
+            .collect();
+        for file in own_files(&ours) {
+            put(&roots.run.join(file.path), &file.text);
+        }
+        assert_eq!(owners(), [false, false, false]);
+        // An earlier one has them all the same.
+        put(
+            &path("etc/systemd/network/00-a.network"),
+            "[Match]\nName=eth3\n",
+        );
+        assert_eq!(owners(), [false, true, false]);
     }
-}
-
-/// Whether one of the globs fits one of the names; with `!` before the first, whether none does.
-fn any_fits<'a>(globs: &str, names: impl IntoIterator<Item = &'a str>) -> bool {
-    let (globs, wanted) = match globs.strip_prefix('!') {
-        Some(globs) => (globs, false),
-        None => (globs, true),
-    };
-    let globs: Vec<WildMatch> = globs.split_whitespace().map(WildMatch::new).collect();
-    let any = names
-        .into_iter()
-        .any(|name| globs.iter().any(|glob| glob.matches(name)));
-    any == wanted
 }

@@ -27,7 +27,15 @@ pub(super) fn without_ipv6(draft: &Draft<'_>, mtu: u32) -> Option<String> {
 
 /// Plans the removal of those that are wanted no more.
 pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
+    remove(draft, IpAddr::is_ipv6);
+    remove(draft, IpAddr::is_ipv4);
+}
+
+fn remove(draft: &mut Draft<'_>, family: impl Fn(&IpAddr) -> bool) {
     for address in draft.leaving.clone() {
+        if !family(&address.ip()) {
+            continue;
+        }
         let holder = controller::holder(address.ip(), draft.interface, draft.observation);
         let reason = match holder.filter(|_| draft.wanted.addresses.contains(&address)) {
             Some(holder) => format!(
@@ -40,10 +48,15 @@ pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
     }
 }
 
-/// Plans the addresses. What goes makes room: the first of an IPv4 network is its main one, and an IPv6
-/// address is there once, with whichever prefix length.
+/// Plans the addresses. What goes of IPv6 makes room: an address is there once, with whichever prefix length. What goes
+/// of IPv4 goes last: with the last address of an interface the kernel removes every route through it.
 pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
-    remove_addresses(draft);
+    remove(draft, IpAddr::is_ipv6);
+    add(draft, without_ipv6);
+    remove(draft, IpAddr::is_ipv4);
+}
+
+fn add(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
     if draft.controller.is_some() {

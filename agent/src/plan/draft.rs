@@ -33,6 +33,8 @@ pub(super) struct Draft<'a> {
     pub leaving: BTreeSet<InterfaceAddress>,
     pub steps: Vec<Step>,
     pub problems: Vec<Problem>,
+    /// What stays although it is wanted no more, and why.
+    pub left: Vec<String>,
 }
 
 impl<'a> Draft<'a> {
@@ -44,7 +46,7 @@ impl<'a> Draft<'a> {
         observation: &'a Observation,
         name: &'a str,
     ) -> Self {
-        Self {
+        let mut draft = Self {
             device,
             wanted,
             interface,
@@ -55,10 +57,18 @@ impl<'a> Draft<'a> {
             given_mac: None,
             without_ipv6: None,
             shared_addresses: BTreeSet::new(),
-            leaving: leftovers::addresses_of(wanted, interface, observation),
+            leaving: BTreeSet::new(),
             steps: Vec::new(),
             problems: Vec::new(),
-        }
+            left: Vec::new(),
+        };
+        draft.let_addresses_go();
+        draft
+    }
+
+    /// Judges anew which addresses it loses: before there is anything else that stays.
+    pub(super) fn let_addresses_go(&mut self) {
+        (self.leaving, self.left) = leftovers::addresses_of(self);
     }
 
     /// The wanted addresses but those that another device wants too.

@@ -4,16 +4,16 @@
 //! A name stays: an interface always has one, and no other is better. So does a MAC address, by which
 //! the device is known, and that the interface is up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
 use super::names::NewNames;
-use super::step::{Action, Ipv6Settings, Sysctl, Transaction};
-use super::{Wanted, addresses, controller, mtu, names, sysctls};
+use super::step::{Action, Sysctl, Transaction};
+use super::{Wanted, addresses, controller, in_use, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
-use crate::observe::{Interface, Observation};
+use crate::observe::{Interface, Ipv6Settings, Observation};
 
 /// Why something is removed.
 pub(super) const ADDED: &str = "the agent added it, and it is no longer wanted";
@@ -24,37 +24,60 @@ pub(super) fn was(before: impl std::fmt::Display) -> String {
 }
 
 /// The addresses that the agent added to an interface, which has them, and that are wanted no more: neither those of a
-/// port that others have given to what it is a port of.
-pub(super) fn addresses_of(
-    wanted: &Wanted,
-    interface: &Interface,
-    observation: &Observation,
-) -> BTreeSet<InterfaceAddress> {
-    let entries = observation.journal.of_interface(interface.index).iter();
-    let added = entries.filter_map(|entry| match &entry.first.action {
-        Action::AddAddress { address } => Some(*address),
-        _ => None,
+/// port that others have given to what it is a port of. And why others of them stay.
+pub(super) fn addresses_of(draft: &Draft<'_>) -> (BTreeSet<InterfaceAddress>, Vec<String>) {
+    let (wanted, interface, observation) = (draft.wanted, draft.interface, draft.observation);
+    let name = draft.name;
+    let own = in_use::own_addresses(interface, &observation.journal);
+    let holder = |address: &InterfaceAddress| {
+        let is_wanted = wanted.addresses.contains(address);
+        is_wanted.then(|| controller::holder(address.ip(), interface, observation))
+    };
+    let is_leaving =
+        |address: &InterfaceAddress| holder(address).is_none_or(|holder| holder.is_some());
+    let mut leaving: BTreeSet<InterfaceAddress> = own.into_iter().filter(is_leaving).collect();
+    let coming = draft.addresses().copied();
+    // A port is given none.
+    let coming: Vec<InterfaceAddress> = coming.filter(|_| draft.controller.is_none()).collect();
+    let needed = in_use::needed_addresses(interface, &leaving, &coming, observation);
+    let left = needed.into_iter().map(|(address, why)| {
+        leaving.remove(&address);
+        let instead = holder(&address).flatten().map_or_else(
+            || "which is wanted no more".to_owned(),
+            |holder| format!("which {} has now", holder.name),
+        );
+        format!("{name} keeps {address}, {instead}: {why}")
     });
-    added
-        .filter(|address| {
-            let has = interface.addresses.contains(address)
-                || interface.duplicate_addresses.contains(address);
-            let is_elsewhere =
-                || controller::holder(address.ip(), interface, observation).is_some();
-            has && (!wanted.addresses.contains(address) || is_elsewhere())
-        })
-        .collect()
+    let left = left.collect();
+    (leaving, left)
 }
 
-/// Whether the agent added an address to an interface.
-pub(super) fn is_own(
-    address: &InterfaceAddress,
-    interface: &Interface,
-    observation: &Observation,
-) -> bool {
-    let entry = Thing::Address(interface.index, *address);
-    let mut entries = observation.journal.of_interface(interface.index).iter();
-    entries.any(|own| own.thing == entry)
+/// Whether something may have to be taken from a device that the routes of others need: then all routes are to be looked
+/// at. Which device an interface is, is not known yet.
+pub fn may_cost_routes(wanted: &[Wanted], observation: &Observation) -> bool {
+    let mut of_address: BTreeMap<InterfaceAddress, Vec<&Wanted>> = BTreeMap::new();
+    for wanted in wanted {
+        for address in &wanted.addresses {
+            of_address.entry(*address).or_default().push(wanted);
+        }
+    }
+    let is_wanted = |interface: &Interface, address: &InterfaceAddress| {
+        let mut wanted = of_address.get(address).into_iter().flatten();
+        wanted.any(|wanted| wanted.is_about(interface))
+    };
+    if (observation.journal.without_ipv6().next()).is_some() {
+        return true;
+    }
+    let mut changed = observation.journal.interfaces();
+    changed.any(|index| {
+        observation.interface(index).is_some_and(|interface| {
+            let mut own = in_use::own_addresses(interface, &observation.journal).into_iter();
+            own.any(|address| {
+                !is_wanted(interface, &address)
+                    || controller::holder(address.ip(), interface, observation).is_some()
+            })
+        })
+    })
 }
 
 /// The alternative names that the agent added to an interface and that are wanted no more.
@@ -105,8 +128,8 @@ pub(super) fn ipv6_before(
     interface: &Interface,
     observation: &Observation,
 ) -> Option<Ipv6Settings> {
-    match mtu_entry(interface, observation)?.last().action {
-        Action::SetMtu { ipv6, .. } => ipv6,
+    match &mtu_entry(interface, observation)?.last().action {
+        Action::SetMtu { ipv6, .. } => ipv6.clone(),
         _ => None,
     }
 }
@@ -131,27 +154,29 @@ fn entry<'a>(draft: &Draft<'a>, thing: &Thing) -> Option<&'a Entry> {
 }
 
 /// Takes back what was made on interfaces that belong to no device any more. Each is a transaction of
-/// its own, of the first device by the interface's index.
+/// its own, of the first device by the interface's index, which stands for what is left of them too.
 pub(super) fn of_no_device(
-    drafts: &[Draft<'_>],
+    drafts: &mut [Draft<'_>],
     new_names: &NewNames,
     observation: &Observation,
 ) -> Vec<Transaction> {
+    let mut transactions = Vec::new();
+    let mut left = Vec::new();
     let Some(first) = drafts.iter().min_by_key(|draft| draft.interface.index) else {
-        return Vec::new();
+        return transactions;
     };
     let nothing = Wanted::default();
     let devices = drafts.iter().map(|draft| draft.interface.index);
     let devices: BTreeSet<u32> = devices.collect();
     let changed: BTreeSet<u32> = observation.journal.interfaces().collect();
-    let no_ones = changed.iter().copied().filter(|index| {
+    let of_none = changed.iter().copied().filter(|index| {
         // What is made on another is taken back with that.
         let mut lowers = lowers(*index, observation);
         !devices.contains(index)
             && !lowers.any(|lower| devices.contains(&lower) || changed.contains(&lower))
     });
-    let transactions = no_ones.filter_map(|index| {
-        let interface = observation.interface(index)?;
+    let of_none = of_none.filter_map(|index| observation.interface(index));
+    for interface in of_none {
         let name = names::name_after(new_names, interface);
         let mut draft = Draft::new(first.device, &nothing, interface, observation, &name);
         names::remove_alternative_names(&mut draft);
@@ -159,9 +184,15 @@ pub(super) fn of_no_device(
         sysctls::sysctls(&mut draft, None);
         addresses::remove_addresses(&mut draft);
         let steps = draft.steps;
-        (!steps.is_empty()).then_some(Transaction { steps })
-    });
-    transactions.collect()
+        left.extend(draft.left);
+        if !steps.is_empty() {
+            transactions.push(Transaction { steps });
+        }
+    }
+    if let Some(first) = drafts.iter_mut().min_by_key(|draft| draft.interface.index) {
+        first.left.extend(left);
+    }
+    transactions
 }
 
 /// The interfaces that one is made on, the next first: a VLAN's MTU goes with that of its device.

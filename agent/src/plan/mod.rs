@@ -8,6 +8,7 @@ mod controller;
 mod draft;
 mod given_macs;
 mod identity;
+mod in_use;
 mod leftovers;
 mod making_room;
 mod mtu;
@@ -31,10 +32,11 @@ use device_attributes::{DeviceIdentity, PciAddress};
 use serde::{Deserialize, Serialize};
 
 pub use controller::{beyond, in_its_place};
+pub use leftovers::may_cost_routes;
 pub use pin::{Pin, PinSubject};
 pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
 pub use routing_now::{RoutingNow, routing_now};
-pub use step::{Action, Ipv6Settings, Step, Sysctl, Transaction};
+pub use step::{Action, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
 use candidates::Candidates;
@@ -75,6 +77,9 @@ pub struct PlannedDevice {
     /// What stands in the way. A device that was found gets the steps that are still possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
+    /// What the agent made of it, is wanted no more and stays, and why, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// What of it is wanted near it, and what is, where a policy asks for that. It is told in the status.
     #[serde(skip)]
     pub pinning: Option<PinningNow>,
@@ -169,8 +174,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
         .iter()
         .map(|(.., interface)| name_after(&new_names, interface))
         .collect();
-    let drafts = found.iter().zip(&own_names);
-    let mut drafts: Vec<Draft<'_>> = drafts
+    let mut drafts: Vec<Draft<'_>> = (found.iter().zip(&own_names))
         .map(|((device, wanted, interface), name)| Draft {
             given_mac: wanted.mac_address.filter(|mac| given.has(interface, *mac)),
             ..Draft::new(*device, wanted, interface, observation, name)
@@ -180,16 +184,18 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     for draft in &mut drafts {
         configuration::configuration(draft, &names);
     }
-    drafts.iter_mut().for_each(controller::tell_port);
     routing::routing(&mut drafts, observation, all_found);
     let taken_back = if all_found {
-        leftovers::of_no_device(&drafts, &new_names, observation)
+        leftovers::of_no_device(&mut drafts, &new_names, observation)
     } else {
         Vec::new()
     };
     for draft in drafts {
         let faults = draft.problems.into_iter();
         problems.extend(faults.map(|problem| (draft.device, problem)));
+        if let Some(device) = devices.get_mut(draft.device) {
+            device.left.extend(draft.left);
+        }
         if !draft.steps.is_empty() {
             let steps = draft.steps;
             transactions.push(Transaction { steps });

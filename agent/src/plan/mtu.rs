@@ -1,9 +1,9 @@
 //! The MTU of an interface, within its device's bounds and what is built on it.
 
 use super::draft::Draft;
-use super::{Action, Ipv6Settings, leftovers};
-use crate::listing::listing;
-use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Observation};
+use super::in_use::{above, ipv6_of_others, mtu_in_use};
+use super::{Action, leftovers};
+use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Ipv6Settings, Observation};
 
 /// Plans the MTU, and gives the one that the interface has then.
 pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
@@ -23,8 +23,9 @@ pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
         .or_else(|| kept_by_controller(to, draft))
         .or_else(|| above.iter().find_map(|upper| unfit(to, upper)))
         .or_else(|| {
+            let observation = draft.observation;
             let mut shrinking = above.iter().copied().chain([interface]);
-            shrinking.find_map(|it| takes_ipv6(to, it, draft.observation))
+            shrinking.find_map(|it| ipv6_of_others(to, it, &observation.journal, observation))
         });
     if let Some(message) = unfit {
         draft.problem(message);
@@ -56,9 +57,14 @@ fn put_back(draft: &mut Draft<'_>) -> u32 {
     let now = interface.mtu;
     let uppers = above(interface, observation);
     let to = leftovers::mtu_before(interface, observation).filter(|to| {
-        uppers.iter().all(|upper| upper.mtu <= *to)
-            && unfit(*to, interface).is_none()
-            && kept_by_controller(*to, draft).is_none()
+        let why = unfit(*to, interface)
+            .or_else(|| kept_by_controller(*to, draft))
+            .or_else(|| mtu_in_use(*to, interface, &observation.journal, observation));
+        let name = draft.name;
+        let left =
+            why.map(|why| format!("{name} keeps its MTU of {now}, which is wanted no more: {why}"));
+        draft.left.extend(left.iter().cloned());
+        left.is_none()
     });
     if let Some(to) = to {
         let ipv6 = ipv6(interface, to, observation);
@@ -82,27 +88,6 @@ fn put_back(draft: &mut Draft<'_>) -> u32 {
     after
 }
 
-/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the uppermost first. Not what has
-/// the MTU of the one below by itself, with each change of that (`ipvlan_adjust_mtu` in
-/// `drivers/net/ipvlan/ipvlan_main.c`).
-fn above<'a>(interface: &Interface, observation: &'a Observation) -> Vec<&'a Interface> {
-    let mut above: Vec<&Interface> = Vec::new();
-    let mut below = vec![interface.index];
-    while !below.is_empty() {
-        let next: Vec<&Interface> = observation
-            .interfaces
-            .iter()
-            .filter(|upper| upper.lower.is_some_and(|lower| below.contains(&lower)))
-            .filter(|upper| !matches!(upper.kind.as_deref(), Some("ipvlan" | "ipvtap")))
-            .filter(|upper| above.iter().all(|known| known.index != upper.index))
-            .collect();
-        below = next.iter().map(|upper| upper.index).collect();
-        above.extend(next);
-    }
-    above.reverse();
-    above
-}
-
 fn unfit(mtu: u32, interface: &Interface) -> Option<String> {
     let name = &interface.name;
     match (interface.min_mtu, interface.max_mtu) {
@@ -116,42 +101,13 @@ fn unfit(mtu: u32, interface: &Interface) -> Option<String> {
     }
 }
 
-/// With such an MTU the kernel takes IPv6 from an interface. What others made with it would be lost, and nothing
-/// could put it back.
-fn takes_ipv6(mtu: u32, interface: &Interface, observation: &Observation) -> Option<String> {
-    if mtu >= IPV6_LEAST_MTU {
-        return None;
-    }
-    let addresses = interface.addresses.iter();
-    let others = listing(addresses.filter(|address| {
-        address.ip().is_ipv6()
-            // The kernel makes one of its own for every interface that is up.
-            && !address.is_ipv6_link_local()
-            && !leftovers::is_own(address, interface, observation)
-    }));
-    let name = &interface.name;
-    (!others.is_empty()).then(|| {
-        format!(
-            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take {others} of others from {name}"
-        )
-    })
-}
-
 /// What IPv6 of an interface is set to, or was before its MTU was below the least of IPv6.
 fn ipv6(interface: &Interface, to: u32, observation: &Observation) -> Option<Ipv6Settings> {
     if interface.mtu.min(to) >= IPV6_LEAST_MTU {
         return None;
     }
-    let accept_ra = interface.accept_ra;
-    let settings = |disabled| {
-        accept_ra.map(|accept_ra| Ipv6Settings {
-            disabled,
-            accept_ra,
-        })
-    };
     match interface.ipv6 {
-        Ipv6::Enabled => settings(false),
-        Ipv6::Disabled => settings(true),
+        Ipv6::Enabled | Ipv6::Disabled => interface.ipv6_settings.clone(),
         Ipv6::BelowMinimumMtu => leftovers::ipv6_before(interface, observation),
         Ipv6::NotInKernel => None,
     }

@@ -92,6 +92,12 @@ pub(super) fn alternative_names(draft: &mut Draft<'_>, names: &Names<'_>) {
                 draft.name
             );
             draft.problem(message);
+        } else if draft.observation.without_alternative_names {
+            let message = format!(
+                "{} cannot have the alternative name {name}: this kernel has none, which came with Linux 5.5",
+                draft.name
+            );
+            draft.problem(message);
         } else if rivals > 1 {
             let message = format!("the name {name} is wanted for {rivals} devices");
             draft.problem(message);

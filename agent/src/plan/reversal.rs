@@ -5,7 +5,6 @@
 //! theirs, and is left.
 
 mod back;
-mod in_use;
 pub(super) mod pins;
 
 use device_attributes::InterfaceName;

@@ -33,6 +33,9 @@ pub(super) fn refuse_shared(drafts: &mut [Draft<'_>], wanted: &[Wanted]) {
                 draft.problem_of(Reason::InvalidAttributes, message);
             }
         }
+        if !draft.shared_addresses.is_empty() {
+            draft.let_addresses_go();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use device_attributes::{InterfaceAddress, MacAddress};
 use serde::{Deserialize, Serialize};
 
 use super::pin::Pin;
+use crate::observe::Ipv6Settings;
 use crate::routing::{Route, RoutingRule};
 
 /// One change of one device.
@@ -65,7 +66,8 @@ pub enum Action {
         from: u32,
         /// The new MTU.
         to: u32,
-        /// What IPv6 is set to, where one of both MTUs is below its least.
+        /// What IPv6 is set to, where one of both MTUs is below its least: the kernel takes it away, and gives it back
+        /// as `net.ipv6.conf.default` says (`addrconf_notify` in `net/ipv6/addrconf.c`).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ipv6: Option<Ipv6Settings>,
     },
@@ -112,17 +114,6 @@ pub enum Action {
     },
     /// What serves the device.
     Pin(Pin),
-}
-
-/// What an interface's IPv6 is set to. With an MTU below 1280 the kernel takes IPv6 from it, and with another one gives
-/// it back as `net.ipv6.conf.default` says (`addrconf_notify` in `net/ipv6/addrconf.c`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Ipv6Settings {
-    /// `net.ipv6.conf.NAME.disable_ipv6`.
-    pub disabled: bool,
-    /// `net.ipv6.conf.NAME.accept_ra`.
-    pub accept_ra: u32,
 }
 
 /// A sysctl that each interface has.

@@ -11,7 +11,7 @@ use device_attributes::{
 use super::PinningWanted;
 use crate::netlink::Routes;
 use crate::numa::{Clues, HostToGuest};
-use crate::observe::{Asked, Pinned};
+use crate::observe::{About, Asked, IPV6_LEAST_MTU, Interface};
 use crate::policy::{
     AlternativeName, Coexistence, PinTarget, Policy, ReversePathFilter, Route, RouterAnnouncements,
     RoutingRule, Rule,
@@ -81,6 +81,18 @@ impl Wanted {
     /// Whether sysctls are wanted of it.
     pub fn has_sysctls(&self) -> bool {
         !self.hands_off && (self.rp_filter.is_some() || self.accept_ra.is_some())
+    }
+
+    /// What may be looked at of it, more than of every one.
+    fn abouts(&self) -> impl Iterator<Item = About> {
+        let mac = self.mac_address.map(About::Mac);
+        let function = self.guest_pci_address.map(About::Function);
+        mac.into_iter().chain(function)
+    }
+
+    /// Whether it may be this interface.
+    pub(super) fn is_about(&self, interface: &Interface) -> bool {
+        self.abouts().any(|about| about.is(interface))
     }
 
     /// Whether a network interface is wanted, not merely a device.
@@ -187,24 +199,25 @@ fn sources(device: &Device, rule: &Rule) -> BTreeMap<&'static str, String> {
 pub fn asked(wanted: &[Wanted]) -> Asked {
     let managed = || wanted.iter().filter(|wanted| !wanted.hands_off);
     let has_routing = |wanted: &Wanted| wanted.source_routing || !wanted.routes.is_empty();
+    let takes_ipv6 = |wanted: &Wanted| wanted.mtu.is_some_and(|mtu| mtu < IPV6_LEAST_MTU);
     Asked {
         functions: wanted
             .iter()
             .filter_map(|wanted| wanted.guest_pci_address)
             .collect(),
-        routes: if managed().any(has_routing) {
+        routes: if managed().any(has_routing) || managed().any(takes_ipv6) {
             Routes::All
         } else {
             Routes::Own
         },
         rp_filter: managed().any(|wanted| wanted.rp_filter.is_some()),
+        ipv6_settings: managed()
+            .filter(|wanted| takes_ipv6(wanted))
+            .flat_map(Wanted::abouts)
+            .collect(),
         pinned: managed()
             .filter(|wanted| wanted.pinning.is_any())
-            .flat_map(|wanted| {
-                let mac = wanted.mac_address.map(Pinned::Mac);
-                let function = wanted.guest_pci_address.map(Pinned::Function);
-                [mac, function].into_iter().flatten()
-            })
+            .flat_map(Wanted::abouts)
             .collect(),
         unmovable: BTreeSet::new(),
     }

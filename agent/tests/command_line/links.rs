@@ -1,9 +1,10 @@
 //! Names, MTUs, sysctls and addresses that a policy asks for, from the file to the kernel.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::namespace::{in_namespace, ip, veth};
+use crate::namespace::{in_namespace, ip};
 use crate::wish::{apply, guest, lacks, linked, shows};
 
 // netavark@9a73a52c, netavark@060f55dc (case 76).
@@ -61,40 +62,94 @@ fn an_mtu_below_that_of_ipv6_is_a_problem_of_ipv6_alone() {
     });
 }
 
+/// Everything that IPv6 of an interface is set to, as far as it can be read.
+fn ipv6_settings(name: &str) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    for kind in ["conf", "neigh"] {
+        for entry in fs::read_dir(format!("/proc/sys/net/ipv6/{kind}/{name}")).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if let Ok(value) = fs::read_to_string(&path) {
+                settings.insert(format!("{kind}/{file}"), value.trim().to_owned());
+            }
+        }
+    }
+    settings
+}
+
 /// The kernel takes IPv6 from an interface whose MTU is too small for it, and gives it back as it is by default: what
 /// others set of it would be lost, and IPv6 that they disabled be there again.
 #[test]
 fn what_others_set_of_ipv6_outlives_an_mtu_that_is_too_small_for_it() {
     in_namespace(|| {
-        for (disabled, accept_ra) in [("1", "2"), ("0", "0")] {
-            veth("eth0", 1);
+        for set in [
+            &[("conf/disable_ipv6", "1"), ("conf/accept_ra", "2")][..],
+            &[("conf/accept_ra", "0")],
+            &[("conf/addr_gen_mode", "1"), ("conf/autoconf", "0")],
+            &[
+                ("conf/stable_secret", "2001:db8::1:2"),
+                ("conf/use_tempaddr", "2"),
+            ],
+            &[
+                ("conf/stable_secret", "2001:db8::1:2"),
+                ("conf/addr_gen_mode", "0"),
+                ("conf/accept_dad", "2"),
+                ("conf/dad_transmits", "3"),
+                ("conf/mtu", "1300"),
+                ("conf/forwarding", "1"),
+                ("conf/hop_limit", "7"),
+                ("neigh/retrans_time_ms", "500"),
+                ("neigh/unres_qlen_bytes", "4096"),
+            ],
+            &[],
+        ] {
+            linked("eth0");
+            ip("link add link eth0 name mac0 type macvlan");
+            let put = |name: &str, setting: &str, value: &str| {
+                let (kind, file) = setting.split_once('/').unwrap();
+                fs::write(format!("/proc/sys/net/ipv6/{kind}/{name}/{file}"), value).unwrap();
+            };
+            for (setting, value) in set {
+                put("eth0", setting, value);
+                put("mac0", setting, value);
+            }
             ip("link set eth0 up");
-            let set = |file: &str, value: &str| {
-                fs::write(format!("/proc/sys/net/ipv6/conf/eth0/{file}"), value).unwrap();
+            ip("link set mac0 up");
+            // That of the interface comes with it.
+            for (setting, value) in set.iter().filter(|(setting, _)| *setting == "conf/mtu") {
+                put("eth0", setting, value);
+                put("mac0", setting, value);
+            }
+            let guest = guest(&["192.0.2.5/24"], "");
+            apply(&guest);
+            let before = ["net1", "mac0"].map(ipv6_settings);
+            let own_address = |name: &str| {
+                let shown = ip(&format!("-6 -o address show dev {name} scope link"));
+                let words: Vec<String> = shown.split_whitespace().map(str::to_owned).collect();
+                words
+                    .into_iter()
+                    .filter(|word| word.contains("fe80"))
+                    .collect::<Vec<_>>()
             };
-            set("disable_ipv6", disabled);
-            set("accept_ra", accept_ra);
-            let settings = |name: &str| {
-                ["disable_ipv6", "accept_ra"].map(|file| {
-                    let path = format!("/proc/sys/net/ipv6/conf/{name}/{file}");
-                    fs::read_to_string(path).unwrap().trim().to_owned()
-                })
+            let had = ["net1", "mac0"].map(own_address);
+            let shrunk = || {
+                for mtu in [1200, 1100] {
+                    guest.policy(&format!("[[device]]\nmtu = {mtu}\n"));
+                    apply(&guest);
+                }
+                assert!(!Path::new("/proc/sys/net/ipv6/conf/net1").exists());
+                assert!(!Path::new("/proc/sys/net/ipv6/conf/mac0").exists());
             };
-            let guest = guest(&["192.0.2.5/24"], "mtu = 1400");
-            apply(&guest);
-            guest.policy("[[device]]\nmtu = 1200\n");
-            apply(&guest);
-            guest.policy("[[device]]\nmtu = 1100\n");
-            apply(&guest);
-            assert!(!Path::new("/proc/sys/net/ipv6/conf/net1").exists());
             // By a plan, and by `revert`.
-            guest.policy("[[device]]\nmtu = 1400\n");
+            shrunk();
+            guest.policy("");
             apply(&guest);
-            assert_eq!(settings("net1"), [disabled, accept_ra]);
-            guest.policy("[[device]]\nmtu = 1200\n");
-            apply(&guest);
+            assert_eq!(["net1", "mac0"].map(ipv6_settings), before, "{set:?}");
+            assert_eq!(["net1", "mac0"].map(own_address), had, "{set:?}");
+            shrunk();
             assert_eq!(guest.agent("revert").code, 0);
-            assert_eq!(settings("eth0"), [disabled, accept_ra]);
+            assert_eq!(["eth0", "mac0"].map(ipv6_settings), before, "{set:?}");
+            assert_eq!(["eth0", "mac0"].map(own_address), had, "{set:?}");
             ip("link delete eth0");
         }
     });

@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
-
-use crate::guest::{Guest, device, wait_for};
+use crate::guest::wait_for;
 use crate::namespace::{in_namespace, ip, veth};
 use crate::service::{Service, is_ready};
 use crate::wish::{apply, guest, lacks, linked, shows};
@@ -110,49 +108,6 @@ fn a_route_in_the_way_is_left_and_said() {
         assert!(said.stdout.contains(words), "{}", said.stdout);
         shows("route show", &["default via 198.51.100.1 dev eth9"]);
         shows("address show dev net1", &["192.0.2.5/24"]);
-    });
-}
-
-/// Two devices in one network: what is sent from an address leaves through its own.
-#[test]
-fn source_routing_keeps_answers_on_the_link_of_their_address() {
-    in_namespace(|| {
-        for number in [1, 2] {
-            veth(&format!("eth{number}"), number);
-            ip(&format!("link set eth{number}-peer up"));
-        }
-        let guest = Guest::new();
-        guest.document(&json!([
-            device(1, "net1", &["192.0.2.5/24"]),
-            device(2, "net2", &["192.0.2.6/24", "2001:db8::6/64"])
-        ]));
-        guest.policy(
-            "[[device]]
-             source-routing = true
-             [[device]]
-             claim = \"nic-1\"
-             routes = [{to = \"default\", via = \"192.0.2.1\"}]
-             [[device]]
-             claim = \"nic-2\"
-             routes = [{to = \"default\", via = \"192.0.2.2\"}, {to = \"default\", via = \"2001:db8::1\"}]",
-        );
-        apply(&guest);
-        for (from, dev) in [
-            ("192.0.2.5", "via 192.0.2.1 dev net1"),
-            ("192.0.2.6", "via 192.0.2.2 dev net2"),
-        ] {
-            shows(&format!("route get 203.0.113.1 from {from}"), &[dev]);
-        }
-        for (from, dev) in [("192.0.2.5", "dev net1"), ("192.0.2.6", "dev net2")] {
-            shows(&format!("route get 192.0.2.77 from {from}"), &[dev]);
-        }
-        shows("-6 rule show", &["10739:\tfrom 2001:db8::6 lookup 1073900"]);
-        lacks("route show", "default");
-        guest.policy("");
-        apply(&guest);
-        lacks("rule show", "10739");
-        lacks("-6 rule show", "10739");
-        lacks("route show table all", "proto 218");
     });
 }
 

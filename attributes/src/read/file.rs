@@ -1,9 +1,9 @@
 //! Reads one file whole, whatever stands in its place.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::{ReadError, ReadErrorKind, limits};
@@ -104,6 +104,24 @@ pub(super) fn system(name: &str, errno: Errno) -> ReadError {
         errno => ReadErrorKind::Io(std::io::Error::from(errno).to_string()),
     };
     ReadError::file(name, kind)
+}
+
+/// Opens what a link leads to, if that is a regular file within `resolve`.
+pub(super) fn open_regular(
+    directory: BorrowedFd<'_>,
+    name: &str,
+    resolve: ResolveFlags,
+) -> Option<OwnedFd> {
+    // O_PATH first: it opens nothing yet, so that no device is.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let target = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve).ok()?;
+    let wanted = rustix::fs::fstat(&target).ok()?;
+    if FileType::from_raw_mode(wanted.st_mode) != FileType::RegularFile {
+        return None;
+    }
+    let file = rustix::fs::openat2(directory, name, FLAGS, Mode::empty(), resolve).ok()?;
+    let found = rustix::fs::fstat(&file).ok()?;
+    (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile).then_some(file)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod source;
 mod stream;
 mod stream_device;
 pub mod tree;
+mod volume;
 
 use serde_json::value::RawValue;
 

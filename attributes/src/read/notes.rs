@@ -62,6 +62,17 @@ impl Notes {
         );
     }
 
+    /// How many there are, for [`Notes::back_to`].
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.kept.len(), self.left_out)
+    }
+
+    /// Without those that were made since, of what is read anew.
+    pub(super) fn back_to(&mut self, (kept, left_out): (usize, usize)) {
+        self.kept.truncate(kept);
+        self.left_out = left_out;
+    }
+
     /// Counts notes that were not made.
     pub(super) fn skip(&mut self, count: usize) {
         self.left_out += count;

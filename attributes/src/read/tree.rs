@@ -15,17 +15,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::file::{FLAGS, not_a_file, read_fd, system};
+use super::file::{FLAGS, not_a_file, open_regular, read_fd, system};
 use super::notes::Notes;
 use super::place::{Place, is_metadata};
+use super::volume::{DATA, version};
 use super::{Form, Reading, Rejected};
 use crate::{Document, ReadError, ReadErrorKind, TreeLimit, limits};
 
 /// The bytes of a directory's entries that the kernel hands over at once; one entry has at most 280.
 const ENTRIES_BYTES: usize = 4096;
-
-/// The link of a projected volume of Kubernetes to the directory that has its files now.
-const DATA: &str = "..data";
 
 /// What becomes of the whole when one file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +71,7 @@ pub fn read_tree_where(
         entries: 0,
         files: 0,
         bytes: 0,
+        exchanged: 0,
     };
     let place = Place::root(name);
     // The descriptor is the caller's, who may have read from it.
@@ -99,40 +98,75 @@ struct Walk<'w, 'a> {
     entries: usize,
     files: usize,
     bytes: usize,
+    /// How often a volume was read in vain.
+    exchanged: usize,
+}
+
+/// How far a walk has come, for reading a directory anew.
+#[derive(Clone, Copy)]
+struct Mark {
+    notes: (usize, usize),
+    rejected: usize,
+    readings: usize,
+    entries: usize,
+    files: usize,
+    bytes: usize,
 }
 
 impl Walk<'_, '_> {
     /// Walks one directory. Its depth is bounded by [`limits::TREE_LEVELS`].
     fn directory(&mut self, directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
-        let before = (self.readings.len(), self.rejected.len(), self.files);
+        let before = self.mark();
         let mut known = None;
-        for _ in 0..=limits::VERSIONS {
-            let listed = self.entries;
+        loop {
             let names = match self.names(directory, place) {
                 Ok(names) => names,
                 Err(error) => return self.broken(place, error),
             };
             let is_volume = names.iter().any(|name| name == DATA);
-            if is_volume && known.is_none() {
-                // Read again, and counted, once its version is known: they may be another's.
-                self.entries = listed;
+            let read = if is_volume && known.is_none() {
+                // Read once its version is known: the names may be another's.
+                Ok(())
             } else {
-                for name in names.iter().filter(|name| *name != DATA) {
-                    self.entry(directory, name, &place.below(name))?;
-                }
-            }
+                let mut names = names.iter().filter(|name| *name != DATA);
+                names.try_for_each(|name| self.entry(directory, name, &place.below(name)))
+            };
             let now = is_volume.then(|| version(directory));
             if now == known {
-                return Ok(());
+                return read;
+            }
+            // What was found, and what was wrong with it, is of no version that there is.
+            self.back_to(before);
+            if known.is_some() {
+                self.exchanged += 1;
+                if self.exchanged == limits::VERSIONS {
+                    let error = ReadError::file(&*place.name, ReadErrorKind::Changing);
+                    return self.broken(place, error);
+                }
             }
             known = now;
-            self.readings.truncate(before.0);
-            self.rejected.truncate(before.1);
-            self.files = before.2;
             rewind(directory, place)?;
         }
-        let error = ReadError::file(&*place.name, ReadErrorKind::Changing);
-        self.broken(place, error)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            notes: self.notes.mark(),
+            rejected: self.rejected.len(),
+            readings: self.readings.len(),
+            entries: self.entries,
+            files: self.files,
+            bytes: self.bytes,
+        }
+    }
+
+    fn back_to(&mut self, mark: Mark) {
+        self.notes.back_to(mark.notes);
+        self.rejected.truncate(mark.rejected);
+        self.readings.truncate(mark.readings);
+        self.entries = mark.entries;
+        self.files = mark.files;
+        self.bytes = mark.bytes;
     }
 
     /// The names in a directory, sorted: the order of a file system is no order.
@@ -293,33 +327,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Which version of its files a projected volume of Kubernetes has: which link [`DATA`] is, as another is renamed over it
-/// (`pkg/volume/util/atomic_writer.go`).
-fn version(directory: BorrowedFd<'_>) -> Option<[i64; 3]> {
-    let link = rustix::fs::statat(directory, DATA, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some([
-        link.st_ino.cast_signed(),
-        link.st_ctime,
-        link.st_ctime_nsec.cast_signed(),
-    ])
-}
-
 fn rewind(directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
     rustix::fs::seek(directory, SeekFrom::Start(0))
         .map(drop)
         .map_err(|errno| system(&place.name, errno))
-}
-
-/// Opens what a link leads to, if that is a regular file within `resolve`.
-fn open_regular(directory: BorrowedFd<'_>, name: &str, resolve: ResolveFlags) -> Option<OwnedFd> {
-    // O_PATH first: it opens nothing yet, so that no device is.
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let target = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve).ok()?;
-    let wanted = rustix::fs::fstat(&target).ok()?;
-    if FileType::from_raw_mode(wanted.st_mode) != FileType::RegularFile {
-        return None;
-    }
-    let file = rustix::fs::openat2(directory, name, FLAGS, Mode::empty(), resolve).ok()?;
-    let found = rustix::fs::fstat(&file).ok()?;
-    (FileType::from_raw_mode(found.st_mode) == FileType::RegularFile).then_some(file)
 }

@@ -2,12 +2,14 @@
 
 use std::fmt::Display;
 
-use device_attributes::{InterfaceAddress, InterfaceName};
+use device_attributes::InterfaceName;
 
-use super::in_use::{in_use, kept_by_controller};
 use crate::apply::Undo;
 use crate::journal::{Entry, Ledger};
 use crate::observe::{Interface, Observation};
+use crate::plan::in_use::{
+    in_use, kept_by_controller, mtu_in_use, needed_addresses, own_addresses,
+};
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RouteKind};
 
@@ -44,7 +46,7 @@ pub(super) fn back(
         Action::Rename { .. }
         | Action::SetMtu { .. }
         | Action::SetMacAddress { .. }
-        | Action::SetSysctl { .. } => match value_back(entry, interface) {
+        | Action::SetSysctl { .. } => match value_back(entry, interface, ledger, observation) {
             Back::Undo(undo) => match kept_by_controller(&first.action, interface, observation) {
                 Some(why) => Back::Left(why),
                 None => Back::Undo(undo),
@@ -71,14 +73,10 @@ pub(super) fn back(
             (true, Some(use_)) => Back::Left(format!("{name} stays up: {use_}")),
         },
         Action::AddAddress { address } => {
-            let mut addresses = interface.addresses.iter();
-            let has = addresses.any(|other| other == address)
-                || interface.duplicate_addresses.contains(address);
-            match source_of(*address, interface, observation) {
-                Some(route) if has => Back::Left(format!(
-                    "{name} keeps {address}: the {route} of others has it for its source"
-                )),
-                _ => undo_where(has),
+            let own = own_addresses(interface, ledger);
+            match needed_addresses(interface, &own, &[], observation).get(address) {
+                Some(why) => Back::Left(format!("{name} keeps {address}: {why}")),
+                None => undo_where(own.contains(address)),
             }
         }
         Action::AddRoute { route } => {
@@ -91,23 +89,6 @@ pub(super) fn back(
         }
         Action::Pin(_) => Back::NotLookedAt,
     }
-}
-
-/// A route that others made with an address for its source: the kernel removes it with the address.
-fn source_of<'a>(
-    address: InterfaceAddress,
-    interface: &Interface,
-    observation: &'a Observation,
-) -> Option<&'a Route> {
-    let mut interfaces = observation.interfaces.iter();
-    let is_elsewhere = interfaces.any(|other| {
-        let mut addresses = other.addresses.iter();
-        other.index != interface.index && addresses.any(|it| it.ip() == address.ip())
-    });
-    let mut routes = observation.routes.iter().filter(|_| !is_elsewhere);
-    routes.find(|route| {
-        route.source == Some(address.ip()) && !route.is_own() && !route.is_automatic()
-    })
 }
 
 /// What takes back what outlives its interface; none when it is not there any more.
@@ -137,7 +118,12 @@ fn route_back(first: &Step, route: &Route, name: &str, observation: &Observation
 }
 
 /// What becomes of something that an interface has one of.
-fn value_back(entry: &Entry, interface: &Interface) -> Back {
+fn value_back(
+    entry: &Entry,
+    interface: &Interface,
+    ledger: &Ledger,
+    observation: &Observation,
+) -> Back {
     let (first, last) = (&entry.first, entry.last());
     let name = &interface.name;
     let undo = || Back::Undo(undo(first, name));
@@ -172,12 +158,18 @@ fn value_back(entry: &Entry, interface: &Interface) -> Back {
             };
             // The last step knows what IPv6 was set to, whichever took it away.
             value.back(name, || {
-                Back::Undo(Undo::SetMtu {
-                    interface: first.interface,
-                    name: name.clone(),
-                    to: *from,
-                    ipv6: *ipv6,
-                })
+                match mtu_in_use(*from, interface, ledger, observation) {
+                    Some(why) => {
+                        let now = interface.mtu;
+                        Back::Left(format!("{name} keeps its MTU of {now}: {why}"))
+                    }
+                    None => Back::Undo(Undo::SetMtu {
+                        interface: first.interface,
+                        name: name.clone(),
+                        to: *from,
+                        ipv6: ipv6.clone(),
+                    }),
+                }
             })
         }
         (Action::SetMacAddress { from, .. }, Action::SetMacAddress { from: before, to }) => {

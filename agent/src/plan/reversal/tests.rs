@@ -247,7 +247,7 @@ fn a_port_keeps_what_it_has_in_common_with_its_bond() {
         assert!(done.contains(&address), "{kind}: {done:?}");
         assert_eq!(
             left.iter()
-                .any(|why| why.starts_with("net1 keeps its MTU 1400")),
+                .any(|why| why.starts_with("net1 keeps its MTU of 1400")),
             mtu
         );
         let mac = "net1 keeps its MAC address 02:00:00:00:00:01: it is a port of bond0";
