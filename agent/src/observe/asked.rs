@@ -14,7 +14,7 @@ pub struct Asked {
     pub functions: Vec<PciAddress>,
     /// These routes. All are needed where some are wanted; else those that were wanted before.
     pub routes: Routes,
-    /// Whether it is to show [`Observation::rp_filter_of_all`].
+    /// Whether it is to show [`super::Observation::rp_filter_of_all`].
     pub rp_filter: bool,
     /// The interfaces whose IPv6 settings it is to show, and with them those that are made on them.
     pub ipv6_settings: Vec<About>,
