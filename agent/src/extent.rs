@@ -29,8 +29,9 @@ pub(crate) fn defer(plan: &mut Plan, wanted: &[Wanted], extent: Extent) -> BTree
         if !steps.iter().all(is_optional) {
             continue;
         }
-        let is_later =
-            |step: &Step| step.action == Action::SetUp || deferred.contains(&step.device);
+        let is_later = |step: &Step| {
+            matches!(step.action, Action::SetUp(_)) || deferred.contains(&step.device)
+        };
         if let Some(first) = steps.iter().position(is_later) {
             deferred.extend(steps.drain(first..).map(|step| step.device));
         }
@@ -62,6 +63,7 @@ pub(crate) fn mark(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Others;
 
     fn step(device: usize, action: Action) -> Step {
         Step {
@@ -116,8 +118,12 @@ mod tests {
     fn what_is_not_required_is_named_and_not_set_up() {
         let steps: [&[_]; 4] = [
             &[(0, rename()), (1, rename())],
-            &[(0, set_mtu()), (0, Action::SetUp)],
-            &[(1, set_mtu()), (1, Action::SetUp), (1, set_mtu())],
+            &[(0, set_mtu()), (0, Action::SetUp(Others::default()))],
+            &[
+                (1, set_mtu()),
+                (1, Action::SetUp(Others::default())),
+                (1, set_mtu()),
+            ],
             &[(1, set_mtu())],
         ];
         let (places, left) = deferred(&steps, Extent::Beginning);
@@ -128,7 +134,7 @@ mod tests {
                 (0, rename()),
                 (1, rename()),
                 (0, set_mtu()),
-                (0, Action::SetUp),
+                (0, Action::SetUp(Others::default())),
                 (1, set_mtu())
             ]
         );

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::apply::Refused;
 use crate::damper::{Damper, Surroundings, Verdict};
+use crate::grace::Grace;
 use crate::listing::listing;
 use crate::numa::Places;
 use crate::observe::{Observation, Pinning};
@@ -15,7 +16,6 @@ use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
 use crate::plan::{Action, Contested, Plan, PlannedDevice, Step, Wanted};
 use crate::roots::Roots;
-use crate::set_down::SetDown;
 use crate::units;
 
 /// What a pass leaves to the next one.
@@ -26,7 +26,7 @@ pub struct Memory {
     /// What was done, and how often.
     damper: Damper,
     /// What somebody has just set down.
-    set_down: SetDown,
+    grace: Grace,
     /// Whether a manager had an interface all the same that was handed over, and whether the managers
     /// were told again for it.
     is_doubtful: bool,
@@ -106,8 +106,10 @@ impl Memory {
                 held.insert(place, format!("not as wanted, to do would be: {missing}"));
                 continue;
             }
-            let mut downs = steps.iter().filter(|step| step.action == Action::SetUp);
-            if let Some(step) = downs.find(|step| self.set_down.is_recent(step.interface, now)) {
+            let mut downs = steps
+                .iter()
+                .filter(|step| matches!(step.action, Action::SetUp(_)));
+            if let Some(step) = downs.find(|step| self.grace.is_recent(step.interface, now)) {
                 let name = &step.name;
                 let why =
                     format!("{name} was set down a moment ago, and is set up again in a moment");
@@ -137,12 +139,12 @@ impl Memory {
         let interfaces = plan.devices.iter().filter_map(|device| device.interface);
         let found = interfaces.filter_map(|index| observation.interface(index));
         let up = found.map(|interface| (interface.index, interface.up));
-        self.set_down.seen(&up.collect(), Instant::now());
+        self.grace.seen(&up.collect(), Instant::now());
     }
 
     /// When the moment of an interface that somebody has set down is over next.
     pub(crate) fn moment_over(&self, now: Instant) -> Option<Instant> {
-        self.set_down.over(now)
+        self.grace.over(now)
     }
 
     /// Others moved what was pinned.

@@ -248,7 +248,7 @@ fn tell_steps(plan: &Plan, is_news: bool) {
 fn renews_interrupts(step: &Step) -> bool {
     match &step.action {
         Action::Pin(pin) => pin.renews_interrupts(),
-        Action::SetUp => true,
+        Action::SetUp(_) => true,
         _ => false,
     }
 }

@@ -211,7 +211,7 @@ fn change(interface: &mut Interface, action: &Action, step: &str) {
             Sysctl::RpFilter => interface.rp_filter = Some(*to),
             Sysctl::AcceptRa => interface.accept_ra = Some(*to),
         },
-        Action::SetUp => interface.up = true,
+        Action::SetUp(_) => interface.up = true,
         Action::AddAddress { address } => {
             assert!(!interface.addresses.contains(address), "{step}");
             interface.addresses.push(*address);

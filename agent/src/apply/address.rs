@@ -33,8 +33,9 @@ pub(super) async fn add(
 }
 
 /// Removes an address. With the first IPv4 address of a network the kernel removes the others of it
-/// (`promote_secondaries` in Documentation/networking/ip-sysctl.rst): they are put back, and the routes
-/// that went with them.
+/// (`promote_secondaries` in Documentation/networking/ip-sysctl.rst), and with an interface's last one every IPv4
+/// route of it (`fib_inetaddr_event` in `net/ipv4/fib_frontend.c`): they are put back, and the routes that went with
+/// them.
 pub(super) async fn remove(netlink: &Netlink, interface: u32, address: InterfaceAddress) -> Made {
     let on_interface = async || -> Result<Vec<Address>, NetlinkError> {
         let mut addresses = netlink.addresses_of(interface).await?;
@@ -44,11 +45,7 @@ pub(super) async fn remove(netlink: &Netlink, interface: u32, address: Interface
     if address.ip().is_ipv6() {
         return gone(netlink.remove_address(interface, address).await);
     }
-    let is_ipv4 = |other: &Address| other.ip.is_some_and(|ip| ip.is_ipv4());
     let before = on_interface().await.map_err(unchanged)?;
-    if !before.iter().any(is_ipv4) {
-        return gone(netlink.remove_address(interface, address).await);
-    }
     let routes = netlink.keep_routes(&[interface]).await.map_err(unchanged)?;
     let made = gone(netlink.remove_address(interface, address).await)?;
     let changed = |error| StepError {

@@ -41,16 +41,29 @@ impl Kept {
         for vlan in self.down {
             result = result.and(netlink.set_down(vlan).await);
         }
-        for address in &self.addresses {
-            match netlink.restore_address(address).await {
-                Err(error) if error.errno() != Some(Errno::EEXIST) => {
-                    result = result.and(Err(error));
-                }
-                _ => {}
-            }
-        }
+        result = result.and(restore(&self.addresses, netlink).await);
         result.and(netlink.restore_routes(&self.routes).await)
     }
+}
+
+/// Sets an interface down, which is to keep what global IPv6 addresses it has.
+pub(super) async fn set_down(netlink: &Netlink, interface: u32) -> Result<(), NetlinkError> {
+    let mut addresses = netlink.addresses_of(interface).await?;
+    addresses.retain(Address::is_lost_when_down);
+    netlink.set_down(interface).await?;
+    restore(&addresses, netlink).await
+}
+
+/// One that is there again is as good.
+async fn restore(addresses: &[Address], netlink: &Netlink) -> Result<(), NetlinkError> {
+    let mut result = Ok(());
+    for address in addresses {
+        match netlink.restore_address(address).await {
+            Err(error) if error.errno() != Some(Errno::EEXIST) => result = result.and(Err(error)),
+            _ => {}
+        }
+    }
+    result
 }
 
 /// The VLANs that are made on an interface, and those on them: they follow it down and up

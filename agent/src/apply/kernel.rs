@@ -3,7 +3,7 @@
 use device_attributes::MacAddress;
 use nix::errno::Errno;
 
-use super::down::Kept;
+use super::down::{self, Kept};
 use super::pin::{self, Pinned};
 use super::{
     Outcome, Refused, StepError, Target, Undo, address, ipv6_settings, source_address, sysctl,
@@ -49,7 +49,7 @@ impl Target for Kernel<'_> {
             Action::SetSysctl { sysctl, to, .. } => {
                 changed(sysctl::set(&self.roots.proc, &step.name, *sysctl, *to))
             }
-            Action::SetUp => changed(netlink.set_up(interface).await),
+            Action::SetUp(_) => changed(netlink.set_up(interface).await),
             Action::AddAddress { address } => address::add(netlink, interface, *address)
                 .await
                 .map_err(unchanged),
@@ -101,7 +101,7 @@ impl Target for Kernel<'_> {
                 to,
                 ipv6,
             } => made(self.set_mtu(*interface, name, *to, ipv6.as_ref()).await),
-            Undo::SetDown { interface, .. } => netlink.set_down(*interface).await,
+            Undo::SetDown { interface, .. } => down::set_down(netlink, *interface).await,
             Undo::RemoveAddress {
                 interface, address, ..
             } => made(address::remove(netlink, *interface, *address).await),

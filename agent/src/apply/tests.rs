@@ -3,7 +3,7 @@
 mod journal;
 
 use super::*;
-use crate::plan::Action;
+use crate::plan::{Action, Others};
 
 /// Notes steps and undos, and refuses what it is told to refuse.
 #[derive(Default)]
@@ -89,7 +89,7 @@ fn what_was_done_before_a_failure_is_taken_back_newest_first() {
         &[transaction(&[
             (0, "eth0", rename("net1")),
             (0, "net1", MTU),
-            (0, "net1", Action::SetUp),
+            (0, "net1", Action::SetUp(Others::default())),
             (0, "net1", add("192.0.2.5/24")),
             (0, "net1", add("192.0.2.6/24")),
             (0, "net1", add("192.0.2.7/24")),
@@ -121,7 +121,7 @@ fn what_was_so_before_is_left_so() {
         &mut target,
         &[transaction(&[
             (0, "eth0", add("192.0.2.5/24")),
-            (0, "eth0", Action::SetUp),
+            (0, "eth0", Action::SetUp(Others::default())),
         ])],
     );
     assert_eq!(target.done, [""; 0]);
@@ -161,7 +161,7 @@ fn an_undo_that_fails_does_not_keep_the_others() {
         &[transaction(&[
             (0, "eth0", add("192.0.2.5/24")),
             (0, "eth0", MTU),
-            (0, "eth0", Action::SetUp),
+            (0, "eth0", Action::SetUp(Others::default())),
         ])],
     );
     assert_eq!(
@@ -189,8 +189,8 @@ fn devices_of_one_transaction_fall_together_and_the_others_go_on() {
                 (0, "tmp", rename("b")),
             ]),
             transaction(&[(1, "a", MTU), (2, "c", MTU)]),
-            transaction(&[(2, "c", Action::SetUp)]),
-            transaction(&[(3, "d", MTU), (3, "d", Action::SetUp)]),
+            transaction(&[(2, "c", Action::SetUp(Others::default()))]),
+            transaction(&[(3, "d", MTU), (3, "d", Action::SetUp(Others::default()))]),
         ],
     );
     assert_eq!((applied.done, applied.undone, applied.skipped), (2, 2, 3));
@@ -210,7 +210,7 @@ fn an_undo_log_entry_survives_being_written_down() {
     let steps = transaction(&[
         (0, "eth0", rename("net1")),
         (0, "net1", MTU),
-        (0, "net1", Action::SetUp),
+        (0, "net1", Action::SetUp(Others::default())),
         (0, "net1", add("2001:db8::5/64")),
     ]);
     for step in &steps.steps {

@@ -186,7 +186,7 @@ impl Undo {
                 to: *from,
                 ipv6: ipv6.clone(),
             },
-            Action::SetUp => Self::SetDown { interface, name },
+            Action::SetUp(_) => Self::SetDown { interface, name },
             Action::AddAddress { address } => Self::RemoveAddress {
                 interface,
                 name,

@@ -48,7 +48,7 @@ impl Thing {
             Action::SetMacAddress { .. } => Self::MacAddress(interface),
             Action::SetMtu { .. } => Self::Mtu(interface),
             Action::SetSysctl { sysctl, .. } => Self::Sysctl(interface, *sysctl),
-            Action::SetUp => Self::Up(interface),
+            Action::SetUp(_) => Self::Up(interface),
             Action::AddAddress { address } | Action::RemoveAddress { address } => {
                 Self::Address(interface, *address)
             }

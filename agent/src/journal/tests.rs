@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::plan::Action;
+use crate::plan::{Action, Others};
 use tempfile::TempDir;
 
 fn roots(directory: &TempDir) -> Roots {
@@ -50,8 +50,8 @@ fn what_was_begun_is_read_again_and_what_was_retracted_is_not() {
     let mut journal = Journal::open(&roots(&directory)).unwrap();
     journal.begin(&[rename(3, "eth0", "net1")]);
     journal.begin(&[mtu(1500, 1400)]);
-    journal.begin(&[step(3, "net1", Action::SetUp)]);
-    journal.retract(&[step(3, "net1", Action::SetUp)]);
+    journal.begin(&[step(3, "net1", Action::SetUp(Others::default()))]);
+    journal.retract(&[step(3, "net1", Action::SetUp(Others::default()))]);
     let again = Journal::open(&roots(&directory)).unwrap();
     assert_eq!(again.ledger(), journal.ledger());
     let things: Vec<_> = again
@@ -95,7 +95,7 @@ fn a_journal_that_was_cut_anywhere_is_read_as_far_as_it_goes() {
         }
         assert_eq!(*cut.ledger(), expected, "{length}");
         // What is written next is not lost in the cut line.
-        cut.begin(&[step(4, "eth1", Action::SetUp)]);
+        cut.begin(&[step(4, "eth1", Action::SetUp(Others::default()))]);
         let after = Journal::open(&roots(&directory)).unwrap();
         assert_eq!(after.ledger(), cut.ledger(), "{length}");
     }
@@ -147,8 +147,8 @@ fn a_repair_that_is_done_for_ever_does_not_fill_the_memory() {
         let mut journal = Journal::open(&roots(&directory)).unwrap();
         for number in 0..50 {
             journal.begin(&[mtu(1500 + number, 1400)]);
-            journal.begin(&[step(3, "eth0", Action::SetUp)]);
-            journal.retract(&[step(3, "eth0", Action::SetUp)]);
+            journal.begin(&[step(3, "eth0", Action::SetUp(Others::default()))]);
+            journal.retract(&[step(3, "eth0", Action::SetUp(Others::default()))]);
         }
     }
     let length = fs::metadata(file(&directory)).unwrap().len();

@@ -1,12 +1,12 @@
 //! What one interface needs beside its name, its routes and its rules, in the order that the kernel
 //! needs: what may cost addresses comes before addresses.
 
-use super::Action;
 use super::addresses::{addresses, without_ipv6};
 use super::draft::Draft;
 use super::mtu::mtu;
 use super::names::{Names, alternative_names};
 use super::sysctls::sysctls;
+use super::{Action, set_down};
 
 /// Plans one interface.
 pub(super) fn configuration(draft: &mut Draft<'_>, names: &Names<'_>) {
@@ -18,7 +18,9 @@ pub(super) fn configuration(draft: &mut Draft<'_>, names: &Names<'_>) {
     // Before it is up: no router's announcement is then taken that was not to be.
     sysctls(draft, without_ipv6.as_deref());
     if !draft.interface.up {
-        draft.step(Action::SetUp, "", "it is down");
+        let observation = draft.observation;
+        let others = set_down::others_on(draft.interface, &observation.journal, observation);
+        draft.step(Action::SetUp(others), "", "it is down");
     }
     addresses(draft, without_ipv6.as_deref());
 }

@@ -8,36 +8,9 @@ use super::controller::controller;
 use super::{Action, mtu};
 use crate::journal::Ledger;
 use crate::listing::listing;
-use crate::observe::{IPV6_LEAST_MTU, Interface, Observation};
+use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Observation};
 use crate::policy::Family;
 use crate::routing::Route;
-
-/// What others would lose if an interface that the agent set up were set down.
-pub(super) fn in_use(
-    interface: &Interface,
-    ledger: &Ledger,
-    observation: &Observation,
-) -> Option<String> {
-    if let Some(index) = interface.controller {
-        let controller = observation.interface(index);
-        let name = controller.map_or("another interface", |it| it.name.as_str());
-        return Some(format!("others made it part of {name}"));
-    }
-    let mut interfaces = observation.interfaces.iter();
-    if let Some(upper) = interfaces.find(|upper| upper.lower == Some(interface.index)) {
-        return Some(format!("others made {} on it", upper.name));
-    }
-    if let Some(route) = of_others(observation).find(|route| is_through(route, interface)) {
-        return Some(format!("it has the {route} of others"));
-    }
-    let own = own_addresses(interface, ledger);
-    // The kernel makes one of its own of this range for every interface that is up.
-    let addresses = interface.addresses.iter();
-    let others =
-        addresses.filter(|address| !own.contains(address) && !address.is_ipv6_link_local());
-    let others = listing(others);
-    (!others.is_empty()).then(|| format!("it has {others} of others"))
-}
 
 /// What others would lose if an interface that has the agent's MTU had its former one: what they made on it, and IPv6.
 pub(super) fn mtu_in_use(
@@ -58,7 +31,29 @@ pub(super) fn mtu_in_use(
         return Some(format!("others made {name} on it, with an MTU of {larger}"));
     }
     let mut shrinking = above.into_iter().chain([interface]);
-    shrinking.find_map(|it| ipv6_of_others(mtu, it, ledger, observation))
+    shrinking
+        .find_map(|it| ipv6_of_others(mtu, it, ledger, observation))
+        .or_else(|| ipv6_of_bridge(mtu, interface, observation))
+}
+
+/// What a bridge would lose if its port had an MTU: it takes the least of its ports' (`br_mtu_auto_adjust` in
+/// `net/bridge/br_if.c`), and with one that is too small for it the kernel takes IPv6 away.
+pub(super) fn ipv6_of_bridge(
+    mtu: u32,
+    interface: &Interface,
+    observation: &Observation,
+) -> Option<String> {
+    let controller = observation.interface(interface.controller?)?;
+    let is_lost = mtu < IPV6_LEAST_MTU
+        && controller.kind.as_deref() == Some("bridge")
+        && controller.ipv6 == Ipv6::Enabled;
+    let name = &controller.name;
+    is_lost.then(|| {
+        format!(
+            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take IPv6 from {name}, a bridge \
+             that has the least MTU of its ports"
+        )
+    })
 }
 
 /// Why a port keeps the value that the agent gave it.
@@ -192,7 +187,10 @@ pub(super) fn needed_addresses(
         && let Some(last) = leaving.iter().find(is_ipv4)
     {
         let route = of_others(observation).find(|route| {
-            route.destination.family() == Family::Ipv4 && is_through(route, interface)
+            let is_ipv4 = route.destination.family() == Family::Ipv4;
+            // What needs no address to be reached is put back.
+            let needs_none = route.gateway.is_none() || route.on_link;
+            is_ipv4 && !needs_none && is_through(route, interface)
         });
         if let Some(route) = route {
             let why = format!("with its last IPv4 address it would lose the {route} of others");
@@ -203,11 +201,11 @@ pub(super) fn needed_addresses(
 }
 
 /// The routes that others made.
-fn of_others(observation: &Observation) -> impl Iterator<Item = &Route> {
+pub(super) fn of_others(observation: &Observation) -> impl Iterator<Item = &Route> {
     let routes = observation.routes.iter();
     routes.filter(|route| !route.is_own() && !route.is_automatic())
 }
 
-fn is_through(route: &Route, interface: &Interface) -> bool {
+pub(super) fn is_through(route: &Route, interface: &Interface) -> bool {
     route.interface == Some(interface.index)
 }

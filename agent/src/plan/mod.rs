@@ -19,8 +19,10 @@ mod rename;
 pub mod reversal;
 mod routing;
 mod routing_now;
+mod set_down;
 mod shared_addresses;
 pub mod step;
+mod succession;
 mod sysctls;
 mod wanted;
 mod wishes;
@@ -36,7 +38,7 @@ pub use leftovers::may_cost_routes;
 pub use pin::{Pin, PinSubject};
 pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
 pub use routing_now::{RoutingNow, routing_now};
-pub use step::{Action, Step, Sysctl, Transaction};
+pub use step::{Action, Others, Step, Sysctl, Transaction};
 pub use wanted::{Wanted, asked, wanted};
 
 use candidates::Candidates;
@@ -190,7 +192,7 @@ pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     } else {
         Vec::new()
     };
-    for draft in drafts {
+    for draft in succession::by_sources(drafts) {
         let faults = draft.problems.into_iter();
         problems.extend(faults.map(|problem| (draft.device, problem)));
         if let Some(device) = devices.get_mut(draft.device) {

@@ -1,7 +1,7 @@
 //! The MTU of an interface, within its device's bounds and what is built on it.
 
 use super::draft::Draft;
-use super::in_use::{above, ipv6_of_others, mtu_in_use};
+use super::in_use::{above, ipv6_of_bridge, ipv6_of_others, mtu_in_use};
 use super::{Action, leftovers};
 use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Ipv6Settings, Observation};
 
@@ -26,7 +26,8 @@ pub(super) fn mtu(draft: &mut Draft<'_>) -> u32 {
             let observation = draft.observation;
             let mut shrinking = above.iter().copied().chain([interface]);
             shrinking.find_map(|it| ipv6_of_others(to, it, &observation.journal, observation))
-        });
+        })
+        .or_else(|| ipv6_of_bridge(to, interface, draft.observation));
     if let Some(message) = unfit {
         draft.problem(message);
         return from;

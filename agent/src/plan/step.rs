@@ -81,7 +81,7 @@ pub enum Action {
         to: u32,
     },
     /// Administratively up.
-    SetUp,
+    SetUp(Others),
     /// One more address.
     AddAddress {
         /// The address.
@@ -114,6 +114,21 @@ pub enum Action {
     },
     /// What serves the device.
     Pin(Pin),
+}
+
+/// What others had on an interface that was down: no reason to leave it up when it is set down again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Others {
+    /// The addresses that are not the agent's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<InterfaceAddress>,
+    /// The index of the bond, bridge or other controller that it belonged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<u32>,
+    /// The indices of the interfaces that were made on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<u32>,
 }
 
 /// A sysctl that each interface has.
@@ -173,7 +188,7 @@ impl fmt::Display for Step {
             Action::SetSysctl { sysctl, from, to } => {
                 write!(f, "set {sysctl} of {name} from {from} to {to}")
             }
-            Action::SetUp => write!(f, "set {name} up"),
+            Action::SetUp(_) => write!(f, "set {name} up"),
             Action::AddAddress { address } => write!(f, "add {address} to {name}"),
             Action::RemoveAddress { address } => write!(f, "remove {address} from {name}"),
             Action::AddRoute { route } => write!(f, "add to {name} the {route}"),

@@ -168,8 +168,9 @@ fn what_is_made_on_an_interface_shrinks_first_and_grows_again() {
         apply(&guest);
         shows("link show mac0", &["mtu 1400"]);
         shows("link show net1", &["mtu 1400"]);
+        // Others use by now what they made on it: it stays up.
+        ip("link set mac0 up");
         let said = guest.agent("revert");
-        // Others made something on it: it stays up.
         assert_eq!(said.code, 3, "{}{}", said.stdout, said.stderr);
         assert!(
             said.stdout.contains("others made mac0 on it"),
@@ -177,7 +178,10 @@ fn what_is_made_on_an_interface_shrinks_first_and_grows_again() {
             said.stdout
         );
         shows("link show mac0", &["mtu 9000"]);
-        shows("link show eth0", &["mtu 9000"]);
+        shows("link show eth0", &["mtu 9000", ",UP"]);
+        ip("link set mac0 down");
+        assert_eq!(guest.agent("revert").code, 0);
+        lacks("link show eth0", ",UP");
     });
 }
 

@@ -103,7 +103,7 @@ fn the_last_address_stays_while_others_have_a_route_through_the_interface() {
         }
         wants(&guest, &[]);
         let words = "net1 keeps 192.0.2.5/24, which is wanted no more: with its last IPv4 address it would lose \
-                     the route 198.51.100.0/24 of others";
+                     the route 203.0.113.0/24 via 192.0.2.1, metric 100 of others";
         keeps(&guest, words);
         assert_eq!(routes(), before);
         lacks("address show dev net1", "2001:db8::5/64");
@@ -117,10 +117,16 @@ fn the_last_address_stays_while_others_have_a_route_through_the_interface() {
             said.stdout
         );
         assert_eq!(routes(), before.replace("net1", "eth0"));
-        ip("route flush proto boot");
+        // One that leads to no gateway needs none, and is put back.
         ip("route flush proto dhcp");
-        reverted(&guest);
+        let before = routes();
+        let said = guest.agent("revert");
+        assert!(said.stdout.contains("stays up"), "{}", said.stdout);
         lacks("address show dev eth0", "192.0.2.5/24");
+        assert_eq!(routes(), before);
+        ip("route flush proto boot");
+        reverted(&guest);
+        lacks("link show eth0", ",UP");
     });
 }
 

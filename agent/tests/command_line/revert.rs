@@ -157,6 +157,57 @@ fn what_others_changed_is_left_and_told() {
     });
 }
 
+/// Of a device that was down, addresses of both families, a bridge and something that was made on it.
+#[test]
+fn what_others_had_on_it_before_keeps_no_interface_up() {
+    in_namespace(|| {
+        let guest = Guest::new();
+        veth("eth0", 1);
+        veth("eth1", 2);
+        ip("addr add 198.51.100.9/24 dev eth0");
+        ip("addr add 2001:db8::9/64 dev eth0");
+        ip("link add link eth0 name mac0 type macvlan");
+        ip("link add br0 type bridge");
+        ip("link set eth1 master br0");
+        let before = state(&guest);
+        guest.document(&json!([
+            device(1, "net1", &["192.0.2.5/24"]),
+            device(2, "net2", &[])
+        ]));
+        assert_eq!(guest.agent("apply").code, 0);
+        reverted(&guest);
+        assert_eq!(state(&guest), before);
+
+        for (since, taken_back, why) in [
+            (
+                "addr add 198.51.100.8/24 dev net1",
+                "addr del 198.51.100.8/24 dev eth0",
+                "! net1 stays up: it has 198.51.100.8/24 of others",
+            ),
+            (
+                "link add link net1 name mac1 type macvlan",
+                "link del mac1",
+                "! net1 stays up: others made mac1 on it",
+            ),
+            (
+                "addr add 203.0.113.9/24 dev mac0",
+                "addr del 203.0.113.9/24 dev mac0",
+                "! net1 stays up: others made mac0 on it",
+            ),
+            ("link set net2 nomaster", "link set eth1 master br0", ""),
+        ] {
+            assert_eq!(guest.agent("apply").code, 0);
+            ip(since);
+            let said = guest.agent("revert");
+            assert!(said.stdout.contains(why), "{since}: {}", said.stdout);
+            assert_eq!(said.code, if why.is_empty() { 0 } else { 3 }, "{since}");
+            ip(taken_back);
+            reverted(&guest);
+            assert_eq!(state(&guest), before, "{since}");
+        }
+    });
+}
+
 #[test]
 fn a_service_that_runs_is_not_reverted_behind_its_back() {
     in_namespace(|| {

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::guest::wait_for;
+use serde_json::json;
+
+use crate::guest::{Guest, device, wait_for};
 use crate::namespace::{in_namespace, ip, veth};
 use crate::service::{Service, is_ready};
 use crate::wish::{apply, guest, lacks, linked, shows};
@@ -46,6 +48,32 @@ fn routes_of_every_kind_come_behind_their_addresses() {
                 "2001:db8:7::/48 via fe80::1 dev net1 proto 218 src 2001:db8::5 metric 1024",
             ],
         );
+    });
+}
+
+#[test]
+fn a_route_from_the_address_of_another_device_comes_after_that() {
+    in_namespace(|| {
+        for number in 1..=2 {
+            veth(&format!("eth{number}"), number);
+            ip(&format!("link set eth{number}-peer up"));
+        }
+        let guest = Guest::new();
+        guest.document(&json!([
+            device(1, "net1", &["192.0.2.5/24", "2001:db8::5/64"]),
+            device(2, "net2", &["198.51.100.9/32", "2001:db8:1::9/128"])
+        ]));
+        guest.policy(
+            "[[device]]
+             claim = \"nic-1\"
+             routes = [
+               {to = \"203.0.113.0/24\", via = \"192.0.2.1\", source = \"198.51.100.9\"},
+               {to = \"2001:db8:9::/48\", via = \"fe80::1\", source = \"2001:db8:1::9\"},
+             ]",
+        );
+        apply(&guest);
+        shows("-4 route show", &["dev net1 proto 218 src 198.51.100.9"]);
+        shows("-6 route show", &["dev net1 proto 218 src 2001:db8:1::9"]);
     });
 }
 

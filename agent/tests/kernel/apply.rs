@@ -3,13 +3,13 @@
 use dra_guest_agent::apply::{Applied, apply};
 use dra_guest_agent::journal::Journal;
 use dra_guest_agent::netlink::Netlink;
-use dra_guest_agent::plan::{Action, Step, Transaction};
+use dra_guest_agent::plan::{Action, Others, Step, Transaction};
 use dra_guest_agent::roots::Roots;
 
 use crate::namespace::{block_on, in_namespace, ip, veth};
 use crate::{addresses, interface, observation};
 
-fn step(device: usize, name: &str, action: Action) -> Step {
+pub(crate) fn step(device: usize, name: &str, action: Action) -> Step {
     Step {
         device,
         interface: 0,
@@ -20,16 +20,16 @@ fn step(device: usize, name: &str, action: Action) -> Step {
     }
 }
 
-fn rename(device: usize, from: &str, to: &str) -> Step {
+pub(crate) fn rename(device: usize, from: &str, to: &str) -> Step {
     step(device, from, Action::Rename { to: to.into() })
 }
 
-fn add(device: usize, name: &str, address: &str) -> Step {
+pub(crate) fn add(device: usize, name: &str, address: &str) -> Step {
     let address = address.parse().unwrap();
     step(device, name, Action::AddAddress { address })
 }
 
-fn mtu(device: usize, name: &str, from: u32, to: u32) -> Step {
+pub(crate) fn mtu(device: usize, name: &str, from: u32, to: u32) -> Step {
     step(
         device,
         name,
@@ -42,7 +42,7 @@ fn mtu(device: usize, name: &str, from: u32, to: u32) -> Step {
 }
 
 /// Applies steps to interfaces that are given by the names that they have before the first step.
-fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
+pub(crate) fn applied<const N: usize>(transactions: [&[(&str, Step)]; N]) -> Applied {
     let indices = observation().interfaces;
     let transactions = transactions.map(|steps| Transaction {
         steps: steps
@@ -67,7 +67,7 @@ fn an_interface_is_brought_into_its_wanted_state() {
         let result = applied([&[
             ("eth0", rename(0, "eth0", "net1")),
             ("eth0", mtu(0, "net1", 1500, 1400)),
-            ("eth0", step(0, "net1", Action::SetUp)),
+            ("eth0", step(0, "net1", Action::SetUp(Others::default()))),
             ("eth0", add(0, "net1", "192.0.2.5/24")),
             ("eth0", add(0, "net1", "2001:db8::5/64")),
         ]]);
@@ -148,59 +148,6 @@ fn an_interface_that_vanished_since_the_look_costs_others_nothing() {
             "02:00:00:00:01:01"
         );
         assert_eq!(addresses(&interface("net2")), ["192.0.2.5/24"]);
-    });
-}
-
-// netavark@980d68ab, netavark@e6d09ff9 (case 37).
-#[test]
-fn a_transaction_whose_last_step_fails_leaves_nothing_behind() {
-    in_namespace(|| {
-        veth("eth0", 1);
-        veth("eth1", 2);
-        veth("taken", 3);
-        let before = observation();
-        let result = applied([&[
-            ("eth0", mtu(0, "eth0", 1500, 1400)),
-            ("eth0", step(0, "eth0", Action::SetUp)),
-            ("eth0", add(0, "eth0", "192.0.2.5/24")),
-            ("eth0", add(0, "eth0", "2001:db8::5/64")),
-            ("eth0", rename(0, "eth0", "dra-guest0")),
-            ("eth1", rename(1, "eth1", "eth0")),
-            ("eth0", rename(0, "dra-guest0", "taken")),
-        ]]);
-        assert_eq!((result.done, result.undone, result.skipped), (0, 6, 0));
-        let failure = &result.failures[0];
-        assert_eq!(failure.undo_errors, []);
-        assert_eq!(
-            failure.error.to_string(),
-            "cannot rename dra-guest0 to taken: EEXIST: File exists"
-        );
-        assert!(result.failure_of(0).is_some() && result.failure_of(1).is_some());
-        assert_eq!(observation(), before);
-    });
-}
-
-#[test]
-fn one_device_that_fails_does_not_stop_the_others() {
-    in_namespace(|| {
-        veth("eth0", 1);
-        veth("eth1", 2);
-        std::fs::write("/proc/sys/net/ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-        let result = applied([
-            &[("eth0", add(0, "eth0", "2001:db8::5/64"))],
-            &[("eth0", add(0, "eth0", "192.0.2.5/24"))],
-            &[("eth1", add(1, "eth1", "2001:db8::6/64"))],
-        ]);
-        assert_eq!((result.done, result.undone, result.skipped), (1, 0, 1));
-        let error = result.failure_of(0).unwrap().error.to_string();
-        assert!(
-            error.starts_with("cannot add 2001:db8::5/64 to eth0: EACCES: ")
-                && error.ends_with("IPv6 is disabled on this device"),
-            "{error}"
-        );
-        assert!(result.failure_of(1).is_none());
-        assert_eq!(addresses(&interface("eth0")), [""; 0]);
-        assert_eq!(addresses(&interface("eth1")), ["2001:db8::6/64"]);
     });
 }
 

@@ -13,6 +13,7 @@ mod apply;
 mod namespace;
 mod netlink;
 mod observe;
+mod undone;
 mod watch;
 
 use dra_guest_agent::netlink::Netlink;

@@ -58,13 +58,13 @@ fn the_journal_has_each_step_before_it_is_made_and_none_that_does_not_stand() {
             3,
             &[
                 (1, "b", MTU),
-                (1, "b", Action::SetUp),
+                (1, "b", Action::SetUp(Others::default())),
                 (1, "b", add("192.0.2.5/24")),
             ],
         ),
         // Of a device that has fallen by then.
         of(3, &[(1, "b", add("192.0.2.6/24"))]),
-        of(4, &[(2, "d", Action::SetUp)]),
+        of(4, &[(2, "d", Action::SetUp(Others::default()))]),
     ];
     let mut journal = Journal::open(&roots).unwrap();
     let applied = crate::pause::block_on(run(&mut target, &mut journal, &transactions));
@@ -94,7 +94,7 @@ fn steps_that_follow_one_another_are_one_write() {
     let mut journal = Journal::open(&roots).unwrap();
     let transactions = [
         transaction(&[(0, "a", rename("c"))]),
-        transaction(&[(0, "c", MTU), (0, "c", Action::SetUp)]),
+        transaction(&[(0, "c", MTU), (0, "c", Action::SetUp(Others::default()))]),
     ];
     let steps: Vec<&Step> = (transactions.iter().flat_map(|it| &it.steps)).collect();
     let mut log = UndoLog::new(&mut journal);

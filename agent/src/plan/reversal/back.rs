@@ -7,9 +7,8 @@ use device_attributes::InterfaceName;
 use crate::apply::Undo;
 use crate::journal::{Entry, Ledger};
 use crate::observe::{Interface, Observation};
-use crate::plan::in_use::{
-    in_use, kept_by_controller, mtu_in_use, needed_addresses, own_addresses,
-};
+use crate::plan::in_use::{kept_by_controller, mtu_in_use, needed_addresses, own_addresses};
+use crate::plan::set_down::in_use;
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RouteKind};
 
@@ -67,7 +66,7 @@ pub(super) fn back(
                 })
             }
         }
-        Action::SetUp => match (interface.up, in_use(interface, ledger, observation)) {
+        Action::SetUp(_) => match (interface.up, in_use(entry, interface, ledger, observation)) {
             (false, _) => Back::Already,
             (true, None) => Back::Undo(undo(first, name)),
             (true, Some(use_)) => Back::Left(format!("{name} stays up: {use_}")),

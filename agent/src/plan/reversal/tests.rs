@@ -1,7 +1,7 @@
 //! What is taken back, and what is left to others.
 
 use super::*;
-use crate::plan::Action;
+use crate::plan::{Action, Others};
 use crate::routing::Route;
 
 fn step(interface: u32, name: &str, action: Action) -> Step {
@@ -32,7 +32,7 @@ fn mtu(from: u32, to: u32) -> Step {
 }
 
 fn up() -> Step {
-    step(3, "net1", Action::SetUp)
+    step(3, "net1", Action::SetUp(Others::default()))
 }
 
 fn add(address: &str) -> Step {
@@ -277,6 +277,9 @@ fn a_name_that_is_taken_by_now_is_told() {
 
 #[test]
 fn an_interface_that_is_gone_leaves_nothing_to_do() {
-    let steps = [rename(9, "eth0", "net1"), step(9, "net1", Action::SetUp)];
+    let steps = [
+        rename(9, "eth0", "net1"),
+        step(9, "net1", Action::SetUp(Others::default())),
+    ];
     assert_eq!(words(&steps, &guest(&["eth1"], &[])), (vec![], vec![]));
 }

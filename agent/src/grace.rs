@@ -14,12 +14,12 @@ const MOMENT: Duration = Duration::from_millis(1500);
 
 /// Which interfaces were up, and since when those are down that no longer are.
 #[derive(Debug, Default)]
-pub struct SetDown {
+pub struct Grace {
     up: BTreeSet<u32>,
     since: BTreeMap<u32, Instant>,
 }
 
-impl SetDown {
+impl Grace {
     /// Notes which interfaces there are after a pass, and whether each is up.
     pub fn seen(&mut self, interfaces: &BTreeMap<u32, bool>, now: Instant) {
         // Also while the pass was at work.
@@ -56,31 +56,31 @@ mod tests {
     fn what_was_up_stays_down_for_a_moment_and_what_is_new_does_not() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
-        let mut set_down = SetDown::default();
-        assert!(!set_down.is_recent(3, start));
-        set_down.seen(&BTreeMap::from([(3, true)]), start);
-        assert!(set_down.is_recent(3, start) && set_down.is_recent(3, at(1499)));
-        assert!(!set_down.is_recent(4, start));
+        let mut grace = Grace::default();
+        assert!(!grace.is_recent(3, start));
+        grace.seen(&BTreeMap::from([(3, true)]), start);
+        assert!(grace.is_recent(3, start) && grace.is_recent(3, at(1499)));
+        assert!(!grace.is_recent(4, start));
         // A pass that leaves it down tells nothing new.
-        set_down.seen(&BTreeMap::from([(3, false)]), at(1000));
-        assert!(set_down.is_recent(3, at(1499)));
-        assert!(!set_down.is_recent(3, at(1500)) && !set_down.is_recent(3, at(9000)));
-        set_down.seen(&BTreeMap::from([(3, true)]), at(9000));
-        assert!(set_down.is_recent(3, at(10_000)));
+        grace.seen(&BTreeMap::from([(3, false)]), at(1000));
+        assert!(grace.is_recent(3, at(1499)));
+        assert!(!grace.is_recent(3, at(1500)) && !grace.is_recent(3, at(9000)));
+        grace.seen(&BTreeMap::from([(3, true)]), at(9000));
+        assert!(grace.is_recent(3, at(10_000)));
         // Another interface may come to have the index of one that is gone.
-        set_down.seen(&BTreeMap::new(), at(10_000));
-        assert!(!set_down.is_recent(3, at(10_001)));
+        grace.seen(&BTreeMap::new(), at(10_000));
+        assert!(!grace.is_recent(3, at(10_001)));
     }
 
     #[test]
     fn it_may_be_set_down_while_a_pass_is_at_work() {
         let start = Instant::now();
-        let mut set_down = SetDown::default();
-        set_down.seen(&BTreeMap::from([(3, true)]), start);
-        set_down.seen(&BTreeMap::from([(3, false)]), start);
-        assert!(set_down.is_recent(3, start));
-        assert_eq!(set_down.over(start), Some(start + MOMENT));
-        assert!(!set_down.is_recent(3, start + MOMENT));
-        assert_eq!(set_down.over(start + MOMENT), None);
+        let mut grace = Grace::default();
+        grace.seen(&BTreeMap::from([(3, true)]), start);
+        grace.seen(&BTreeMap::from([(3, false)]), start);
+        assert!(grace.is_recent(3, start));
+        assert_eq!(grace.over(start), Some(start + MOMENT));
+        assert!(!grace.is_recent(3, start + MOMENT));
+        assert_eq!(grace.over(start + MOMENT), None);
     }
 }
