@@ -46,11 +46,11 @@ pub(super) fn ipv6_of_bridge(
     let controller = observation.interface(interface.controller?)?;
     let is_lost = mtu < IPV6_LEAST_MTU
         && controller.kind.as_deref() == Some("bridge")
-        && controller.ipv6 == Ipv6::Enabled;
+        && matches!(controller.ipv6, Ipv6::Enabled | Ipv6::Disabled);
     let name = &controller.name;
     is_lost.then(|| {
         format!(
-            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take IPv6 from {name}, a bridge \
+            "an MTU of {mtu} is below {IPV6_LEAST_MTU}, the least of IPv6: it would take IPv6, and how it is set, from {name}, a bridge \
              that has the least MTU of its ports"
         )
     })
