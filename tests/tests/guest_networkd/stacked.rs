@@ -32,10 +32,7 @@ pub(crate) fn bond(booted: &mut Managed) -> Result<()> {
     for whose_mac in ["none", "active", "follow"] {
         bond_with(booted, whose_mac)?;
     }
-    // The ports have their own MTU again.
-    booted.wait_for("igb", "Configured")?;
-    booted.wait_for("e1000e", "Configured")?;
-    booted.wait_for_shown("net1", &["mtu 9000", NIC_MAC, "192.0.2.5/24"])
+    Ok(())
 }
 
 /// With `none` both ports have the bond's MAC address, with the others one or none of them.
@@ -85,7 +82,12 @@ fn bond_with(booted: &mut Managed, whose_mac: &str) -> Result<()> {
     ensure!(report["ready"] == true, "{whose_mac}: {report}");
     let left = booted.guest.stdout_of("ip -4 address show dev net2")?;
     ensure!(left.is_empty(), "{whose_mac}: {left}");
-    booted.guest.stdout_of("ip link delete bond0").map(|_| ())
+    booted.guest.stdout_of("ip link delete bond0")?;
+    // On their own again they have what is theirs, the MTU too.
+    booted.wait_for_shown("net1", &["mtu 9000", NIC_MAC, ",UP", "192.0.2.5/24"])?;
+    booted.wait_for_shown("net2", &["mtu 9000", E1000E_MAC, ",UP", "192.0.2.6/24"])?;
+    booted.wait_for("igb", "Configured")?;
+    booted.wait_for("e1000e", "Configured").map(|_| ())
 }
 
 /// Joining takes the IPv6 addresses and the routes from it; they are put where the VRF looks.
