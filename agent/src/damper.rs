@@ -31,11 +31,20 @@ pub struct Damper {
     devices: BTreeMap<DeviceIdentity, Reached>,
 }
 
+/// What a device is in the midst of. In the midst of something else other things are to be done, and nobody has undone
+/// anything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The CPUs near it, where it is pinned.
+    pub near: Option<CpuList>,
+    /// The index of the bond, bridge or VRF that it belongs to.
+    pub controller: Option<u32>,
+}
+
 #[derive(Debug)]
 struct Reached {
     wanted: Wanted,
-    /// The CPUs near it then: with others other pins are wanted, and nobody has undone anything.
-    near: Option<CpuList>,
+    surroundings: Surroundings,
     history: Option<History>,
 }
 
@@ -60,14 +69,14 @@ pub enum Verdict {
 }
 
 impl Damper {
-    /// Notes that a device is as wanted, near these CPUs where it is pinned.
-    pub fn reached(&mut self, wanted: &Wanted, near: Option<&CpuList>) {
+    /// Notes that a device is as wanted.
+    pub fn reached(&mut self, wanted: &Wanted, surroundings: Surroundings) {
         match self.devices.get_mut(&wanted.identity) {
-            Some(reached) if reached.is(wanted, near) => {}
+            Some(reached) if reached.is(wanted, &surroundings) => {}
             _ => {
                 let reached = Reached {
                     wanted: wanted.clone(),
-                    near: near.cloned(),
+                    surroundings,
                     history: None,
                 };
                 self.devices.insert(wanted.identity.clone(), reached);
@@ -75,18 +84,18 @@ impl Damper {
         }
     }
 
-    /// Judges a device that needs `steps`, each in words, to be as wanted near these CPUs.
+    /// Judges a device that needs `steps`, each in words, to be as wanted.
     pub fn judge(
         &mut self,
         wanted: &Wanted,
-        near: Option<&CpuList>,
+        surroundings: &Surroundings,
         steps: impl IntoIterator<Item = String>,
         now: Instant,
     ) -> Verdict {
         let Some(reached) = self.devices.get_mut(&wanted.identity) else {
             return Verdict::Configure;
         };
-        if !reached.is(wanted, near) {
+        if !reached.is(wanted, surroundings) {
             return Verdict::Configure;
         }
         let history = reached.history.get_or_insert_with(|| History::new(now));
@@ -116,8 +125,8 @@ impl Damper {
 }
 
 impl Reached {
-    fn is(&self, wanted: &Wanted, near: Option<&CpuList>) -> bool {
-        self.wanted == *wanted && self.near.as_ref() == near
+    fn is(&self, wanted: &Wanted, surroundings: &Surroundings) -> bool {
+        self.wanted == *wanted && self.surroundings == *surroundings
     }
 }
 
@@ -172,7 +181,12 @@ mod tests {
     }
 
     fn judge(damper: &mut Damper, now: Instant) -> Verdict {
-        damper.judge(&wanted(9000), None, ["set the MTU".to_owned()], now)
+        damper.judge(
+            &wanted(9000),
+            &Surroundings::default(),
+            ["set the MTU".to_owned()],
+            now,
+        )
     }
 
     #[test]
@@ -182,14 +196,14 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(judge(&mut damper, now), Verdict::Configure);
         }
-        damper.reached(&wanted(1400), None);
+        damper.reached(&wanted(1400), Surroundings::default());
         assert_eq!(judge(&mut damper, now), Verdict::Configure);
     }
 
     #[test]
     fn repairs_come_at_once_and_then_ever_more_rarely() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000), None);
+        damper.reached(&wanted(9000), Surroundings::default());
         let start = Instant::now();
         let mut repaired = Vec::new();
         for second in 0..400 {
@@ -212,7 +226,7 @@ mod tests {
     #[test]
     fn after_a_calm_time_all_is_forgotten() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000), None);
+        damper.reached(&wanted(9000), Surroundings::default());
         let start = Instant::now();
         for _ in 0..5 {
             assert_eq!(judge(&mut damper, start), Verdict::Repair);
@@ -227,32 +241,42 @@ mod tests {
     #[test]
     fn another_wish_begins_anew_and_a_device_that_is_gone_is_forgotten() {
         let mut damper = Damper::default();
-        damper.reached(&wanted(9000), None);
+        damper.reached(&wanted(9000), Surroundings::default());
         let now = Instant::now();
         for _ in 0..6 {
             judge(&mut damper, now);
         }
-        damper.reached(&wanted(1400), None);
-        damper.reached(&wanted(9000), None);
+        damper.reached(&wanted(1400), Surroundings::default());
+        damper.reached(&wanted(9000), Surroundings::default());
         assert_eq!(judge(&mut damper, now), Verdict::Repair);
         damper.retain(&[]);
         assert_eq!(judge(&mut damper, now), Verdict::Configure);
     }
 
     #[test]
-    fn with_other_cpus_near_nothing_was_undone() {
+    fn in_the_midst_of_something_else_nothing_was_undone() {
         let mut damper = Damper::default();
         let (wanted, now) = (wanted(9000), Instant::now());
-        let near = |text: &str| -> CpuList { text.parse().unwrap() };
-        for cpus in ["2-3", "2", "2-3", "2-4", "2-3", "2", "2-3"] {
-            let cpus = near(cpus);
-            let steps = ["set the CPUs".to_owned()];
-            let verdict = damper.judge(&wanted, Some(&cpus), steps, now);
+        let around = |cpus: &str, controller| Surroundings {
+            near: Some(cpus.parse().unwrap()),
+            controller,
+        };
+        let steps = || ["set the CPUs".to_owned()];
+        for (cpus, controller) in [
+            ("2-3", None),
+            ("2", None),
+            ("2-3", Some(9)),
+            ("2-3", None),
+            ("2-4", None),
+            ("2-3", Some(9)),
+            ("2-3", Some(8)),
+        ] {
+            let surroundings = around(cpus, controller);
+            let verdict = damper.judge(&wanted, &surroundings, steps(), now);
             assert_eq!(verdict, Verdict::Configure);
-            damper.reached(&wanted, Some(&cpus));
+            damper.reached(&wanted, surroundings);
         }
-        let steps = ["set the CPUs".to_owned()];
-        let verdict = damper.judge(&wanted, Some(&near("2-3")), steps, now);
+        let verdict = damper.judge(&wanted, &around("2-3", Some(8)), steps(), now);
         assert_eq!(verdict, Verdict::Repair);
     }
 }

@@ -8,6 +8,7 @@ pub mod damper;
 pub mod exit;
 pub mod extent;
 mod foes;
+pub mod grace;
 pub mod irqbalance;
 pub mod journal;
 mod kernel_calls;

@@ -7,12 +7,13 @@ use device_attributes::DeviceIdentity;
 use tokio::time::Instant;
 
 use crate::apply::Refused;
-use crate::damper::{Damper, Verdict};
+use crate::damper::{Damper, Surroundings, Verdict};
 use crate::foes::Foes;
+use crate::grace::Grace;
 use crate::listing::listing;
 use crate::netlink::Removal;
-use crate::numa::{CpuList, Places};
-use crate::observe::Pinning;
+use crate::numa::Places;
+use crate::observe::{Observation, Pinning};
 use crate::owners::{self, DropIn, Standing};
 use crate::pipeline::Draft;
 use crate::plan::{Action, Contested, Plan, PlannedDevice, Step, Wanted};
@@ -26,6 +27,8 @@ pub struct Memory {
     pub(crate) plan: Plan,
     /// What was done, and how often.
     damper: Damper,
+    /// What somebody has just set down.
+    grace: Grace,
     /// Whether a manager had an interface all the same that was handed over, and whether the managers
     /// were told again for it.
     is_doubtful: bool,
@@ -109,9 +112,19 @@ impl Memory {
                 held.insert(place, format!("not as wanted, to do would be: {missing}"));
                 continue;
             }
+            let mut downs = steps
+                .iter()
+                .filter(|step| matches!(step.action, Action::SetUp(_)));
+            if let Some(step) = downs.find(|step| self.grace.is_recent(step.interface, now)) {
+                let name = &step.name;
+                let why =
+                    format!("{name} was set down a moment ago, and is set up again in a moment");
+                held.insert(place, why);
+                continue;
+            }
             let words = steps.iter().map(ToString::to_string);
             let device = plan.devices.get(place);
-            match self.damper.judge(wanted, near(device), words, now) {
+            match self.damper.judge(wanted, &around(device), words, now) {
                 Verdict::Configure => {}
                 Verdict::Repair => {
                     self.foes.watch_out(now);
@@ -137,7 +150,20 @@ impl Memory {
 
     /// Notes that a device is as wanted.
     pub(crate) fn reached(&mut self, wanted: &Wanted, device: Option<&PlannedDevice>) {
-        self.damper.reached(wanted, near(device));
+        self.damper.reached(wanted, around(device));
+    }
+
+    /// Notes which interfaces of the devices are up after a pass.
+    pub(crate) fn seen(&mut self, plan: &Plan, observation: &Observation) {
+        let interfaces = plan.devices.iter().filter_map(|device| device.interface);
+        let found = interfaces.filter_map(|index| observation.interface(index));
+        let up = found.map(|interface| (interface.index, interface.up));
+        self.grace.seen(&up.collect(), Instant::now());
+    }
+
+    /// When the moment of an interface that somebody has set down is over next.
+    pub(crate) fn moment_over(&self, now: Instant) -> Option<Instant> {
+        self.grace.over(now)
     }
 
     /// Others moved what was pinned.
@@ -166,7 +192,10 @@ impl Memory {
     }
 }
 
-/// The CPUs near a device that its work may be given to, where it is pinned.
-fn near(device: Option<&PlannedDevice>) -> Option<&CpuList> {
-    device?.pinning.as_ref()?.cpus.as_ref()
+fn around(device: Option<&PlannedDevice>) -> Surroundings {
+    let pinning = device.and_then(|device| device.pinning.as_ref());
+    Surroundings {
+        near: pinning.and_then(|pinning| pinning.cpus.clone()),
+        controller: device.and_then(|device| device.controller),
+    }
 }

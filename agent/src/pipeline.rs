@@ -184,6 +184,7 @@ pub async fn pass(
         tell_pins(device, memory, wanted, &observation);
     }
     memory.retain(&wanted);
+    memory.seen(&plan, &observation);
     memory.is_silent = observation.pinning.is_some() || wanted.iter().any(Wanted::has_sysctls);
     let rejected = reading.rejected.iter().map(verify::rejected);
     devices.extend(rejected.map(DeviceStatus::from));

@@ -8,7 +8,7 @@ use device_attributes::report::{DeviceReport, Reason};
 
 use crate::listing::listing;
 use crate::observe::{Interface, Observation};
-use crate::plan::{PlannedDevice, Problem, Wanted, plan};
+use crate::plan::{PlannedDevice, Problem, Wanted, in_its_place, plan};
 use crate::report::DeviceStatus;
 
 /// Judges every device by an observation made after the steps were applied.
@@ -43,6 +43,10 @@ pub fn verify(
                     if report.ready && wanted.hands_off {
                         "left as it is: the policy says manage = false"
                             .clone_into(&mut report.message);
+                    } else if report.ready
+                        && let Some(words) = in_its_place(wanted, interface, observation)
+                    {
+                        report.message = words;
                     }
                     DeviceStatus::of(report, wanted, interface, observation)
                 }

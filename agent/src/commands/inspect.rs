@@ -2,7 +2,7 @@
 
 use super::{connect, print, print_json};
 use crate::exit::{Ended, Exit};
-use crate::observe::{Asked, Interface, observe};
+use crate::observe::{Asked, Interface, Observation, observe};
 use crate::roots::Roots;
 
 pub(super) async fn inspect(roots: &Roots, json: bool) -> Result<Exit, Ended> {
@@ -17,13 +17,13 @@ pub(super) async fn inspect(roots: &Roots, json: bool) -> Result<Exit, Ended> {
     }
     if !json {
         for interface in &observation.interfaces {
-            print(line(interface))?;
+            print(line(interface, &observation))?;
         }
     }
     Ok(Exit::Done)
 }
 
-fn line(interface: &Interface) -> String {
+fn line(interface: &Interface, observation: &Observation) -> String {
     let state = if interface.up { "up" } else { "down" };
     let mut parts = vec![format!(
         "{}: {}: {state}, MTU {}",
@@ -31,6 +31,13 @@ fn line(interface: &Interface) -> String {
     )];
     if let Some(kind) = &interface.kind {
         parts.push(kind.clone());
+    }
+    if let Some(table) = interface.vrf_table {
+        parts.push(format!("table {table}"));
+    }
+    if let Some(controller) = interface.controller {
+        let controller = observation.interface(controller);
+        parts.extend(controller.map(|it| format!("part of {}", it.name)));
     }
     if let Some(mac) = interface.mac_address {
         parts.push(format!("MAC {mac}"));

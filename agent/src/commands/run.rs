@@ -73,6 +73,7 @@ pub(super) async fn run(roots: &Roots, places: &Places) -> Result<Exit, Ended> {
             retry_at = Instant::now() + pause;
         }
         let now = Instant::now();
+        retry_at = (service.moment_over(now)).map_or(retry_at, |over| retry_at.min(over));
         let may_pass = pace.next();
         let wake = if changed {
             may_pass.max(now)

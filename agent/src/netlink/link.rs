@@ -25,6 +25,11 @@ const IFLA_PERM_ADDRESS: u16 = 54;
 const IFLA_PARENT_DEV_NAME: u16 = 56;
 const IFLA_PARENT_DEV_BUS_NAME: u16 = 57;
 const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_INFO_SLAVE_KIND: u16 = 4;
+const IFLA_INFO_SLAVE_DATA: u16 = 5;
+const IFLA_VRF_TABLE: u16 = 1;
+const IFLA_BOND_SLAVE_PERM_HWADDR: u16 = 4;
 const IFLA_INET_CONF: u16 = 1;
 const IFLA_INET6_CONF: u16 = 2;
 
@@ -54,6 +59,10 @@ pub struct Link {
     pub kind: Option<String>,
     /// The index of the bond, bridge or other controller that it belongs to.
     pub controller: Option<u32>,
+    /// The routing table of a VRF.
+    pub vrf_table: Option<u32>,
+    /// The hardware address that a bond's port had before it joined, and gets back; empty for another.
+    pub address_before_bond: Vec<u8>,
     /// The hardware address as it is; empty when there is none.
     pub address: Vec<u8>,
     /// The hardware address that it was made with; empty when the driver does not say.
@@ -129,6 +138,21 @@ impl Link {
         }
     }
 
+    fn take_kind(&mut self, value: &[u8]) {
+        self.kind = nested_text(value, IFLA_INFO_KIND).next();
+        if self.kind.as_deref() == Some("vrf") {
+            let data = nested(value, IFLA_INFO_DATA).next().unwrap_or_default();
+            self.vrf_table = nested(data, IFLA_VRF_TABLE).next().and_then(number);
+        }
+        // Without room for a text: most interfaces are no bond's.
+        let mut controllers = nested(value, IFLA_INFO_SLAVE_KIND);
+        if controllers.any(|kind| kind.starts_with(b"bond\0")) {
+            let data = nested(value, IFLA_INFO_SLAVE_DATA).next();
+            let before = nested(data.unwrap_or_default(), IFLA_BOND_SLAVE_PERM_HWADDR).next();
+            self.address_before_bond = before.unwrap_or_default().to_vec();
+        }
+    }
+
     fn take(&mut self, kind: u16, value: &[u8]) {
         match kind {
             IFLA_ADDRESS => self.address = value.to_vec(),
@@ -136,7 +160,7 @@ impl Link {
             IFLA_MTU => self.mtu = number(value).unwrap_or_default(),
             IFLA_LINK => self.lower = number(value).filter(|index| *index != 0),
             IFLA_MASTER => self.controller = number(value).filter(|index| *index != 0),
-            IFLA_LINKINFO => self.kind = nested_text(value, IFLA_INFO_KIND).next(),
+            IFLA_LINKINFO => self.take_kind(value),
             IFLA_AF_SPEC => self.take_families(value),
             IFLA_MIN_MTU => self.min_mtu = number(value).unwrap_or_default(),
             IFLA_MAX_MTU => self.max_mtu = number(value).unwrap_or_default(),
@@ -216,6 +240,8 @@ mod tests {
                 alternative_names: vec!["one".into(), "two".into()],
                 kind: Some("bond".into()),
                 controller: Some(3),
+                vrf_table: None,
+                address_before_bond: Vec::new(),
                 address: vec![2, 0, 0, 0, 0, 1],
                 permanent_address: vec![2, 0, 0, 0, 0, 2],
                 parent: Some("0000:81:00.0".into()),
@@ -237,6 +263,31 @@ mod tests {
         // A macvlan in a container: the interface below has that index in another namespace.
         payload.extend(attribute(IFLA_LINK_NETNSID, &0_u32.to_ne_bytes()));
         assert_eq!(Link::parse(&payload).unwrap().lower, None);
+    }
+
+    #[test]
+    fn what_a_vrf_and_a_port_of_a_bond_say_is_read() {
+        let table = attribute(IFLA_VRF_TABLE, &777_u32.to_ne_bytes());
+        let before = attribute(IFLA_BOND_SLAVE_PERM_HWADDR, &[2, 0, 0, 0, 0, 9]);
+        let parse = |information: &[Vec<u8>]| {
+            let mut payload = header(7, 0);
+            payload.extend(attribute(IFLA_LINKINFO, &information.concat()));
+            Link::parse(&payload).unwrap()
+        };
+        let data = attribute(IFLA_INFO_DATA, &table);
+        let vrf = parse(&[attribute(IFLA_INFO_KIND, b"vrf\0"), data.clone()]);
+        assert_eq!(vrf.vrf_table, Some(777));
+        // The same number is something else in the data of another kind.
+        let bond = parse(&[attribute(IFLA_INFO_KIND, b"bond\0"), data]);
+        assert_eq!(bond.vrf_table, None);
+        let data = attribute(IFLA_INFO_SLAVE_DATA, &before);
+        let port = parse(&[attribute(IFLA_INFO_SLAVE_KIND, b"bond\0"), data.clone()]);
+        assert_eq!(
+            (port.kind, port.address_before_bond),
+            (None, vec![2, 0, 0, 0, 0, 9])
+        );
+        let port = parse(&[attribute(IFLA_INFO_SLAVE_KIND, b"bridge\0"), data]);
+        assert_eq!(port.address_before_bond, [0; 0]);
     }
 
     // rtnetlink of older kernels (case 83).

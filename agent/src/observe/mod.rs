@@ -140,10 +140,12 @@ fn interface(
         alternative_names: link.alternative_names,
         kind: link.kind,
         controller: link.controller,
+        vrf_table: link.vrf_table,
         // Of a virtual pair it is the other end.
         lower: link.lower.filter(|_| is_on_another),
         mac_address: mac(&link.address),
         permanent_mac_address: mac(&link.permanent_address),
+        mac_address_before_bond: mac(&link.address_before_bond),
         pci_address,
         numa_node: pci_address.and_then(|address| sysfs::numa_node(sys, address)),
         up: link.up,

@@ -75,6 +75,9 @@ pub struct Interface {
     /// The index of the bond, bridge or other controller that it belongs to (`IFLA_MASTER`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<u32>,
+    /// The routing table of a VRF, where its members' routes are (`IFLA_VRF_TABLE`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vrf_table: Option<u32>,
     /// The index of the interface that it is made on (`IFLA_LINK`): a VLAN's, a macvlan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<u32>,
@@ -84,6 +87,10 @@ pub struct Interface {
     /// The MAC address that the hardware was made with (`IFLA_PERM_ADDRESS`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permanent_mac_address: Option<MacAddress>,
+    /// The MAC address that a bond's port had before it joined (`IFLA_BOND_SLAVE_PERM_HWADDR`): the current one may be
+    /// the bond's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac_address_before_bond: Option<MacAddress>,
     /// The PCI function it sits on, directly or through virtio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<PciAddress>,

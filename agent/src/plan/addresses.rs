@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use device_attributes::InterfaceAddress;
 
 use super::draft::Draft;
-use super::{Action, leftovers};
+use super::{Action, controller, leftovers};
 use crate::observe::{IPV6_LEAST_MTU, Ipv6};
 
 /// Why the interface can have no IPv6 address, with the MTU that it is to have.
@@ -33,9 +33,18 @@ pub(super) fn remove_addresses(draft: &mut Draft<'_>) {
 
 fn remove(draft: &mut Draft<'_>, family: impl Fn(&IpAddr) -> bool) {
     for address in draft.leaving.clone() {
-        if family(&address.ip()) {
-            draft.step(Action::RemoveAddress { address }, "", leftovers::ADDED);
+        if !family(&address.ip()) {
+            continue;
         }
+        let holder = controller::holder(address.ip(), draft.interface, draft.observation);
+        let reason = match holder.filter(|_| draft.wanted.addresses.contains(&address)) {
+            Some(holder) => format!(
+                "the agent added it, and {} has it now in its place",
+                holder.name
+            ),
+            None => leftovers::ADDED.to_owned(),
+        };
+        draft.step(Action::RemoveAddress { address }, "", reason);
     }
 }
 
@@ -50,6 +59,9 @@ pub(super) fn addresses(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
 fn add(draft: &mut Draft<'_>, without_ipv6: Option<&str>) {
     let mut ipv6: BTreeSet<IpAddr> = BTreeSet::new();
     let mut seen = BTreeSet::new();
+    if draft.controller.is_some() {
+        return;
+    }
     let wanted: Vec<&InterfaceAddress> = draft.addresses().collect();
     for address in wanted {
         if !seen.insert(address) {

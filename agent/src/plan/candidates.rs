@@ -33,7 +33,9 @@ impl<'a> Candidates<'a> {
             if let Some(mac) = interface.permanent_mac_address {
                 candidates.permanent.entry(mac).or_default().push(interface);
             }
-            if let Some(mac) = interface.mac_address {
+            // A bond gives its ports its own, and later each its own again.
+            let current = interface.mac_address_before_bond.or(interface.mac_address);
+            if let Some(mac) = current {
                 candidates.current.entry(mac).or_default().push(interface);
             }
             if let Some(address) = interface.pci_address {
@@ -47,7 +49,8 @@ impl<'a> Candidates<'a> {
         candidates
     }
 
-    /// Those with this MAC: those that were made with it, else those that have it now.
+    /// Those with this MAC: those that were made with it, else those that have it now, or had before a bond gave them its
+    /// own.
     ///
     /// Where hardware and a virtual Ethernet pair both answer, the hardware is meant.
     pub(super) fn with_mac(&self, mac: MacAddress) -> Vec<&'a Interface> {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use device_attributes::report::Reason;
 use device_attributes::{InterfaceAddress, MacAddress};
 
-use super::{Action, Problem, Step, Wanted, leftovers};
+use super::{Action, Problem, Step, Wanted, controller, leftovers};
 use crate::observe::{Interface, Observation};
 
 /// The steps and problems of one device.
@@ -19,6 +19,10 @@ pub(super) struct Draft<'a> {
     pub observation: &'a Observation,
     /// The name that the interface has by then.
     pub name: &'a str,
+    /// What it is a port of.
+    pub controller: Option<&'a Interface>,
+    /// The table of the VRF that it is a member of.
+    pub vrf_table: Option<u32>,
     /// The MAC address that the policy gives it, where it does.
     pub given_mac: Option<MacAddress>,
     /// Why it can have no IPv6; nothing when it can.
@@ -48,6 +52,8 @@ impl<'a> Draft<'a> {
             interface,
             observation,
             name,
+            controller: controller::controller(interface, observation),
+            vrf_table: controller::vrf_table(interface, observation),
             given_mac: None,
             without_ipv6: None,
             shared_addresses: BTreeSet::new(),

@@ -9,14 +9,19 @@ use device_attributes::MacAddress;
 
 use super::Wanted;
 use super::candidates::Candidates;
-use crate::observe::Interface;
+use super::controller::controller;
+use crate::observe::{Interface, Observation};
 
 /// The MAC addresses that interfaces are given, by the interface's index; some have theirs already.
 #[derive(Debug, Clone, Default)]
 pub(super) struct GivenMacs(BTreeMap<u32, MacAddress>);
 
 impl GivenMacs {
-    pub(super) fn of(wanted: &[Wanted], candidates: &Candidates<'_>) -> Self {
+    pub(super) fn of(
+        wanted: &[Wanted],
+        candidates: &Candidates<'_>,
+        observation: &Observation,
+    ) -> Self {
         let mut given = BTreeMap::new();
         let mut claimed_twice = BTreeSet::new();
         for wanted in wanted.iter().filter(|it| it.set_mac && !it.hands_off) {
@@ -24,8 +29,8 @@ impl GivenMacs {
                 continue;
             };
             if let [interface] = candidates.on_function(address)
-                // A bond's port has the bond's MAC for as long as it is one.
-                && interface.controller.is_none()
+                // A bond's port has the bond's MAC for as long as it is one, and a bridge one of its ports'.
+                && controller(interface, observation).is_none()
                 && given.insert(interface.index, mac).is_some()
             {
                 claimed_twice.insert(interface.index);

@@ -8,6 +8,7 @@ use device_attributes::report::Reason;
 use device_attributes::{MacAddress, PciAddress};
 
 use super::candidates::Candidates;
+use super::controller::controller;
 use super::given_macs::GivenMacs;
 use super::{Problem, Wanted};
 use crate::listing::listing;
@@ -43,7 +44,10 @@ pub(super) fn identify<'a>(
         }),
         (Some(mac), None) => by_mac_alone(mac, candidates),
         (None, Some(address)) => by_function_alone(wanted, address, candidates, observation),
-        (Some(mac), Some(address)) => by_both(given, mac, address, candidates),
+        (Some(mac), Some(address)) => {
+            let found = by_both(given, mac, address, candidates);
+            found.map_err(|problem| as_port(problem, wanted, address, candidates, observation))
+        }
     }
 }
 
@@ -169,6 +173,30 @@ fn by_both<'a>(
                 names(both)
             ),
         }),
+    }
+}
+
+/// The policy would give the interface the MAC, and its controller keeps it from that.
+fn as_port(
+    problem: Problem,
+    wanted: &Wanted,
+    address: PciAddress,
+    candidates: &Candidates<'_>,
+    observation: &Observation,
+) -> Problem {
+    let [interface] = candidates.on_function(address) else {
+        return problem;
+    };
+    match controller(interface, observation).filter(|_| wanted.set_mac) {
+        Some(controller) => Problem {
+            message: format!(
+                "the PCI function {address} is {}, which does not have the MAC address of the document: it is a port of \
+                 {}, as which it is given none",
+                interface.name, controller.name
+            ),
+            ..problem
+        },
+        None => problem,
     }
 }
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use device_attributes::InterfaceAddress;
 
-use super::Action;
+use super::controller::controller;
+use super::{Action, mtu};
 use crate::journal::Ledger;
 use crate::listing::listing;
 use crate::observe::{IPV6_LEAST_MTU, Interface, Ipv6, Observation};
@@ -55,8 +56,31 @@ pub(super) fn ipv6_of_bridge(
     })
 }
 
-/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the
-/// uppermost first.
+/// Why a port keeps the value that the agent gave it.
+pub(super) fn kept_by_controller(
+    action: &Action,
+    interface: &Interface,
+    observation: &Observation,
+) -> Option<String> {
+    let controller = controller(interface, observation)?;
+    let (name, other) = (&interface.name, &controller.name);
+    match action {
+        Action::SetMtu { from, .. } if mtu::is_shared(controller) && controller.mtu != *from => {
+            Some(format!(
+                "{name} keeps its MTU of {}: it is a port of {other}, which has one MTU with its ports",
+                interface.mtu
+            ))
+        }
+        Action::SetMacAddress { to, .. } => Some(format!(
+            "{name} keeps its MAC address {to}: it is a port of {other}, which may have it of it"
+        )),
+        _ => None,
+    }
+}
+
+/// The interfaces that are made on this one (VLANs, macvlans), and those made on them, the uppermost first. Not what has
+/// the MTU of the one below by itself, with each change of that (`ipvlan_adjust_mtu` in
+/// `drivers/net/ipvlan/ipvlan_main.c`).
 pub(super) fn above<'a>(interface: &Interface, observation: &'a Observation) -> Vec<&'a Interface> {
     let mut above: Vec<&Interface> = Vec::new();
     let mut below = vec![interface.index];
@@ -65,6 +89,7 @@ pub(super) fn above<'a>(interface: &Interface, observation: &'a Observation) -> 
             .interfaces
             .iter()
             .filter(|upper| upper.lower.is_some_and(|lower| below.contains(&lower)))
+            .filter(|upper| !matches!(upper.kind.as_deref(), Some("ipvlan" | "ipvtap")))
             .filter(|upper| above.iter().all(|known| known.index != upper.index))
             .collect();
         below = next.iter().map(|upper| upper.index).collect();

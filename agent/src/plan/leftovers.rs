@@ -11,7 +11,7 @@ use device_attributes::InterfaceAddress;
 use super::draft::Draft;
 use super::names::NewNames;
 use super::step::{Action, Sysctl, Transaction};
-use super::{Wanted, addresses, in_use, mtu, names, sysctls};
+use super::{Wanted, addresses, controller, in_use, mtu, names, sysctls};
 use crate::journal::{Entry, Thing};
 use crate::observe::{Interface, Ipv6Settings, Observation};
 
@@ -23,19 +23,30 @@ pub(super) fn was(before: impl std::fmt::Display) -> String {
     format!("it was {before} before the agent set it, and nothing is wanted of it any more")
 }
 
-/// The addresses that the agent added to an interface, which has them, and that are wanted no more; and why others of
-/// them stay.
+/// The addresses that the agent added to an interface, which has them, and that are wanted no more: neither those of a
+/// port that others have given to what it is a port of. And why others of them stay.
 pub(super) fn addresses_of(draft: &Draft<'_>) -> (BTreeSet<InterfaceAddress>, Vec<String>) {
     let (wanted, interface, observation) = (draft.wanted, draft.interface, draft.observation);
     let name = draft.name;
     let own = in_use::own_addresses(interface, &observation.journal);
-    let is_leaving = |address: &InterfaceAddress| !wanted.addresses.contains(address);
+    let holder = |address: &InterfaceAddress| {
+        let is_wanted = wanted.addresses.contains(address);
+        is_wanted.then(|| controller::holder(address.ip(), interface, observation))
+    };
+    let is_leaving =
+        |address: &InterfaceAddress| holder(address).is_none_or(|holder| holder.is_some());
     let mut leaving: BTreeSet<InterfaceAddress> = own.into_iter().filter(is_leaving).collect();
-    let coming: Vec<InterfaceAddress> = draft.addresses().copied().collect();
+    let coming = draft.addresses().copied();
+    // A port is given none.
+    let coming: Vec<InterfaceAddress> = coming.filter(|_| draft.controller.is_none()).collect();
     let needed = in_use::needed_addresses(interface, &leaving, &coming, observation);
     let left = needed.into_iter().map(|(address, why)| {
         leaving.remove(&address);
-        format!("{name} keeps {address}, which is wanted no more: {why}")
+        let instead = holder(&address).flatten().map_or_else(
+            || "which is wanted no more".to_owned(),
+            |holder| format!("which {} has now", holder.name),
+        );
+        format!("{name} keeps {address}, {instead}: {why}")
     });
     let left = left.collect();
     (leaving, left)
@@ -61,7 +72,10 @@ pub fn may_cost_routes(wanted: &[Wanted], observation: &Observation) -> bool {
     changed.any(|index| {
         observation.interface(index).is_some_and(|interface| {
             let mut own = in_use::own_addresses(interface, &observation.journal).into_iter();
-            own.any(|address| !is_wanted(interface, &address))
+            own.any(|address| {
+                !is_wanted(interface, &address)
+                    || controller::holder(address.ip(), interface, observation).is_some()
+            })
         })
     })
 }

@@ -4,6 +4,7 @@ mod addresses;
 mod candidates;
 mod configuration;
 mod contested;
+mod controller;
 mod draft;
 mod given_macs;
 mod identity;
@@ -33,6 +34,7 @@ use device_attributes::report::Reason;
 use device_attributes::{DeviceIdentity, PciAddress};
 use serde::{Deserialize, Serialize};
 
+pub use controller::{beyond, in_its_place};
 pub use leftovers::may_cost_routes;
 pub use pin::{Pin, PinSubject};
 pub use pinning::{Contested, PinnedInterrupt, PinnedQueue, PinningNow, PinningWanted};
@@ -72,6 +74,9 @@ pub struct PlannedDevice {
     /// Its PCI function in the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pci_address: Option<PciAddress>,
+    /// The index of the bond, bridge or VRF that its interface belongs to.
+    #[serde(skip)]
+    pub controller: Option<u32>,
     /// What stands in the way. A device that was found gets the steps that are still possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
@@ -117,7 +122,7 @@ impl Plan {
 /// problem of one device leaves the others' steps as they are.
 pub fn plan(wanted: &[Wanted], observation: &Observation) -> Plan {
     let candidates = Candidates::of(observation);
-    let given = GivenMacs::of(wanted, &candidates);
+    let given = GivenMacs::of(wanted, &candidates, observation);
     let Identified {
         mut devices,
         mut found,
@@ -250,6 +255,7 @@ fn identified<'a>(
         match identify(wanted, given, candidates, observation) {
             Ok(Found::Interface(interface)) => {
                 device.interface = Some(interface.index);
+                device.controller = interface.controller;
                 device.pci_address = interface.pci_address;
                 found.push((place, wanted, interface));
             }

@@ -114,14 +114,15 @@ fn ipv6(interface: &Interface, to: u32, observation: &Observation) -> Option<Ipv
     }
 }
 
-/// A bond, a team or a failover device has one MTU with its ports. A bridge follows the least of
-/// its ports'.
+/// Whether a controller has one MTU with its ports, as a bond, a team or a failover device does. A bridge follows the
+/// least of its ports'.
+pub(super) fn is_shared(controller: &Interface) -> bool {
+    matches!(controller.kind.as_deref(), None | Some("bond" | "team"))
+}
+
 fn kept_by_controller(mtu: u32, draft: &Draft<'_>) -> Option<String> {
-    let index = draft.interface.controller?;
-    let mut interfaces = draft.observation.interfaces.iter();
-    let controller = interfaces.find(|interface| interface.index == index)?;
-    let shares_mtu = matches!(controller.kind.as_deref(), None | Some("bond" | "team"));
-    (shares_mtu && controller.mtu != mtu).then(|| {
+    let controller = draft.controller?;
+    (is_shared(controller) && controller.mtu != mtu).then(|| {
         format!(
             "{} is a port of {controller}, whose MTU of {} its ports share: an MTU of {mtu} is to \
              be set for {controller}",

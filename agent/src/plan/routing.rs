@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Action;
+use super::controller::tell_port;
 use super::draft::Draft;
 use super::refusable::{of_guest, refusal};
 use super::wishes::{Wish, routes, rules, source_table};
@@ -29,6 +30,7 @@ fn by_table<'a>(rules: impl Iterator<Item = &'a RoutingRule>) -> ByTable<'a> {
 /// Plans the routes and rules of every device. `all_found` says that every wanted device was found,
 /// so that what nobody wants is nobody's.
 pub(super) fn routing(drafts: &mut [Draft<'_>], observation: &Observation, all_found: bool) {
+    drafts.iter_mut().for_each(tell_port);
     let wanted_routes: Vec<Vec<Wish<Route>>> = drafts.iter().map(routes).collect();
     let wanted_rules: Vec<Vec<Wish<RoutingRule>>> = drafts.iter().map(rules).collect();
     let mut rivals: BTreeMap<Key, Vec<usize>> = BTreeMap::new();

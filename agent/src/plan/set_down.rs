@@ -35,8 +35,12 @@ pub(super) fn in_use(
         Action::SetUp(others) => others,
         _ => &nothing,
     };
-    if interface.controller.is_some() && interface.controller != before.controller {
-        return Some("others made it part of a bond or a bridge".to_owned());
+    if let Some(index) = interface.controller
+        && before.controller != Some(index)
+    {
+        let controller = observation.interface(index);
+        let name = controller.map_or("another interface", |it| it.name.as_str());
+        return Some(format!("others made it part of {name}"));
     }
     let mut uppers = made_on(interface, observation);
     let is_since = |upper: &Interface| {

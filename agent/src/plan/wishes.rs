@@ -26,11 +26,15 @@ pub(super) fn source_table(interface: u32) -> u32 {
 pub(super) fn routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
     let wanted = draft.wanted;
     let mut wishes = Vec::new();
+    let has_source_table = has_source_table(draft);
     let in_kernel: Vec<Route> = (wanted.routes.iter())
         .map(|route| kernel_route(route, draft))
         .collect();
     for (route, is) in wanted.routes.iter().zip(&in_kernel) {
-        if wanted.source_routing && route.table == MAIN_TABLE {
+        if draft.controller.is_some() && route.kind == RouteKind::Unicast {
+            continue;
+        }
+        if has_source_table && is.table == MAIN_TABLE {
             let several = in_kernel.iter().any(|other| {
                 (other.table, other.destination) == (is.table, is.destination)
                     && other.effective_metric() != is.effective_metric()
@@ -49,9 +53,13 @@ pub(super) fn routes(draft: &Draft<'_>) -> Vec<Wish<Route>> {
                 continue;
             }
         }
-        wishes.push(wish(is.clone(), "routes", "there is no such route"));
+        let reason = match (draft.vrf_table, route.table) {
+            (Some(_), None) => "there is no such route in the table of its VRF",
+            _ => "there is no such route",
+        };
+        wishes.push(wish(is.clone(), "routes", reason));
     }
-    if wanted.source_routing {
+    if has_source_table {
         wishes.extend(connected_routes(draft));
     }
     wishes
@@ -66,7 +74,7 @@ pub(super) fn rules(draft: &Draft<'_>) -> Vec<Wish<RoutingRule>> {
             wishes.push(wish(rule, "rules", "there is no such rule"));
         }
     }
-    if draft.wanted.source_routing {
+    if has_source_table(draft) {
         for (address, _) in own_addresses(draft) {
             let family = Family::of(address);
             let rule = RoutingRule {
@@ -86,6 +94,12 @@ pub(super) fn rules(draft: &Draft<'_>) -> Vec<Wish<RoutingRule>> {
     wishes
 }
 
+/// Whether source routing is wanted and has a table of its own. In a VRF what is sent from its addresses looks into the
+/// VRF's table as it is, before any such rule (`FIB_RULE_PREF` in `drivers/net/vrf.c`), and a port sends nothing itself.
+fn has_source_table(draft: &Draft<'_>) -> bool {
+    draft.wanted.source_routing && draft.vrf_table.is_none() && draft.controller.is_none()
+}
+
 fn wish<T>(is: T, key: &'static str, reason: &str) -> Wish<T> {
     Wish {
         is,
@@ -94,11 +108,12 @@ fn wish<T>(is: T, key: &'static str, reason: &str) -> Wish<T> {
     }
 }
 
-fn kernel_route(route: &policy::Route, draft: &Draft<'_>) -> Route {
+/// A route of the policy as the kernel is to have it.
+pub(super) fn kernel_route(route: &policy::Route, draft: &Draft<'_>) -> Route {
     let leaves = route.kind == RouteKind::Unicast;
     Route {
         destination: route.to,
-        table: route.table,
+        table: (route.table.or(draft.vrf_table)).unwrap_or(MAIN_TABLE),
         metric: route.metric.unwrap_or_default(),
         kind: route.kind.into(),
         interface: leaves.then_some(draft.interface.index),

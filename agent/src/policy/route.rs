@@ -33,8 +33,10 @@ pub struct Route {
     /// The metric; absent: the kernel's default (0 for IPv4, 1024 for IPv6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<u32>,
-    /// The routing table, as `/etc/iproute2/rt_tables` numbers them.
-    pub table: u32,
+    /// The routing table, as `/etc/iproute2/rt_tables` numbers them; absent: the main one, or that of the VRF which the
+    /// interface is a member of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
 }
 
 /// What becomes of the packets that a route takes (`RTN_…` in `include/uapi/linux/rtnetlink.h`).
@@ -63,7 +65,7 @@ impl Route {
         let kind = table.key("type", kind).unwrap_or_default();
         let source = table.key("source", parsed::<IpAddr>);
         let metric = table.key("metric", integer("a metric", 0..=u32::MAX));
-        let number = table.key("table", table_number).unwrap_or(MAIN_TABLE);
+        let number = table.key("table", table_number);
         let to = to?.prefix(table, via.or(source))?;
         if on_link.is_some() && via.is_none() {
             table.mistake_at(
@@ -83,7 +85,7 @@ impl Route {
         if source.is_some_and(is_no_hosts) {
             table.mistake_at("source", "no host can send from that address");
         }
-        if number == LOCAL_TABLE {
+        if number == Some(LOCAL_TABLE) {
             table.mistake_at(
                 "table",
                 "that table is the kernel's, for the guest's own addresses",

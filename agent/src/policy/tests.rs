@@ -117,7 +117,7 @@ priority = 0x1_0
         serde_json::json!([
             {"to": "0.0.0.0/0", "via": "192.0.2.1", "onLink": true, "kind": "unicast",
              "source": "192.0.2.5", "metric": 200, "table": 100},
-            {"to": "2001:db8:1::/48", "kind": "unreachable", "table": 254},
+            {"to": "2001:db8:1::/48", "kind": "unreachable"},
             {"to": "198.51.100.7/32", "via": "fe80::1", "kind": "unicast", "table": 254}
         ])
     );

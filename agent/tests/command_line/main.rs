@@ -26,6 +26,7 @@ mod no_longer_wanted;
 mod old_kernel;
 mod overrun;
 mod planning;
+mod ports;
 mod readiness;
 mod refused_routes;
 mod revert;

@@ -13,7 +13,7 @@ fn what_is_undone_takes_nothing_of_others_with_it() {
         for (number, name) in ["eth0", "eth1", "taken"].into_iter().enumerate() {
             veth(name, u8::try_from(number).unwrap());
         }
-        // Before its first address of IPv4 the namespace has no local table, and takes no gateway.
+        // Until there is a local address the kernel takes no gateway (`__inet_dev_addr_type` in `net/ipv4/fib_frontend.c`).
         ip("link set lo up");
         ip("address add 2001:db8::9/64 dev eth0");
         ip("link set eth1 up");

@@ -27,6 +27,7 @@ mtu = 9000
 [[device]]
 request = "igb"
 source-routing = true
+routes = [{to = "198.18.7.0/24", via = "192.0.2.1"}]
 
 [[device]]
 request = "virtio"
@@ -158,6 +159,10 @@ fn main() -> ExitCode {
             ("networkd_leaves_the_routing", routing_stays),
             ("a_vlan_is_not_taken_for_its_nic", stacked::vlan),
             ("a_bonds_ports_are_known_by_their_own_macs", stacked::bond),
+            (
+                "a_vrfs_members_have_their_routes_in_its_table",
+                stacked::vrf,
+            ),
             // amazon-vpc-cni-k8s#3524 (case 75).
             ("a_nic_that_the_policy_leaves_is_left", owners::left),
             ("no_manager_had_to_be_fought", nothing_damped),

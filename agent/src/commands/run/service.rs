@@ -114,6 +114,11 @@ impl Service<'_> {
         self.goes_on
     }
 
+    /// When another turn is to follow for an interface that somebody has set down.
+    pub(super) fn moment_over(&self, now: Instant) -> Option<Instant> {
+        self.memory.moment_over(now)
+    }
+
     /// Looks at the source, makes a pass where one is due, and writes the status; true when it is
     /// another one.
     pub(super) async fn turn(&mut self, retry: bool, changed: bool) -> bool {

@@ -7,7 +7,7 @@ use device_attributes::InterfaceName;
 use crate::apply::Undo;
 use crate::journal::{Entry, Ledger};
 use crate::observe::{Interface, Observation};
-use crate::plan::in_use::{mtu_in_use, needed_addresses, own_addresses};
+use crate::plan::in_use::{kept_by_controller, mtu_in_use, needed_addresses, own_addresses};
 use crate::plan::set_down::in_use;
 use crate::plan::{Action, Step, Sysctl};
 use crate::routing::{Route, RouteKind};
@@ -45,7 +45,13 @@ pub(super) fn back(
         Action::Rename { .. }
         | Action::SetMtu { .. }
         | Action::SetMacAddress { .. }
-        | Action::SetSysctl { .. } => value_back(entry, interface, ledger, observation),
+        | Action::SetSysctl { .. } => match value_back(entry, interface, ledger, observation) {
+            Back::Undo(undo) => match kept_by_controller(&first.action, interface, observation) {
+                Some(why) => Back::Left(why),
+                None => Back::Undo(undo),
+            },
+            other => other,
+        },
         Action::AddAlternativeName { alternative } => {
             undo_where(interface.alternative_names.contains(alternative))
         }

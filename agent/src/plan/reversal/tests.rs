@@ -223,6 +223,48 @@ fn what_others_changed_since_is_left_and_told() {
     }
 }
 
+/// A port with another MTU or MAC than its bond's is of no use to it.
+#[test]
+fn a_port_keeps_what_it_has_in_common_with_its_bond() {
+    let [given, before] =
+        ["02:00:00:00:00:01", "02:00:00:00:00:02"].map(|mac| mac.parse().unwrap());
+    let (from, to) = (before, given);
+    let steps = [
+        step(3, "net1", Action::SetMacAddress { from, to }),
+        mtu(1500, 1400),
+        add("192.0.2.5/24"),
+        up(),
+    ];
+    let mut guest = guest(&["net1", "bond0"], &["192.0.2.5/24"]);
+    guest.interfaces[0].controller = Some(4);
+    guest.interfaces[0].mac_address = Some(given);
+    for (kind, mtu) in [("bond", true), ("bridge", false)] {
+        guest.interfaces[1].kind = Some(kind.to_owned());
+        let (done, left) = words(&steps, &guest);
+        let mtu_back = "set the MTU of net1 back to 1500".to_owned();
+        let address = "remove 192.0.2.5/24 from net1 again".to_owned();
+        assert_eq!(done.contains(&mtu_back), !mtu, "{kind}: {done:?}");
+        assert!(done.contains(&address), "{kind}: {done:?}");
+        assert_eq!(
+            left.iter()
+                .any(|why| why.starts_with("net1 keeps its MTU of 1400")),
+            mtu
+        );
+        let mac = "net1 keeps its MAC address 02:00:00:00:00:01: it is a port of bond0";
+        assert!(left.iter().any(|why| why.starts_with(mac)), "{left:?}");
+        assert!(left.contains(&"net1 stays up: others made it part of bond0".to_owned()));
+    }
+    // A bond that has the MTU of before already.
+    guest.interfaces[1].kind = Some("bond".to_owned());
+    guest.interfaces[1].mtu = 1500;
+    let (done, _) = words(&steps, &guest);
+    assert!(done.contains(&"set the MTU of net1 back to 1500".to_owned()));
+    // A member of a VRF has its own.
+    guest.interfaces[1].kind = Some("vrf".to_owned());
+    let (done, left) = words(&steps, &guest);
+    assert_eq!((done.len(), left.len()), (3, 1), "{done:?} {left:?}");
+}
+
 #[test]
 fn a_name_that_is_taken_by_now_is_told() {
     let (done, left) = words(&[rename(3, "eth0", "net1")], &guest(&["net1", "eth0"], &[]));
