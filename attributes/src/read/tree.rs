@@ -9,11 +9,15 @@
 //! names, files and bytes. A volume whose files Kubernetes exchanges meanwhile is read again: half of two versions would be
 //! none of them.
 
+mod mark;
+
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
+
+use mark::Count;
 
 use super::file::{FLAGS, not_a_file, open_regular, read_fd, system};
 use super::notes::Notes;
@@ -98,23 +102,6 @@ struct Walk<'w, 'a> {
     exchanged: usize,
 }
 
-/// How far a walk has come, for reading a directory anew.
-#[derive(Clone, Copy)]
-struct Mark {
-    notes: (usize, usize),
-    rejected: usize,
-    readings: usize,
-    count: Count,
-}
-
-/// What is bounded.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    entries: usize,
-    files: usize,
-    bytes: usize,
-}
-
 impl Walk<'_, '_> {
     /// Walks one directory. Its depth is bounded by [`limits::TREE_LEVELS`].
     fn directory(&mut self, directory: BorrowedFd<'_>, place: &Place) -> Result<(), ReadError> {
@@ -149,22 +136,6 @@ impl Walk<'_, '_> {
             known = now;
             rewind(directory, place)?;
         }
-    }
-
-    fn mark(&self) -> Mark {
-        Mark {
-            notes: self.notes.mark(),
-            rejected: self.rejected.len(),
-            readings: self.readings.len(),
-            count: self.count,
-        }
-    }
-
-    fn back_to(&mut self, mark: Mark) {
-        self.notes.back_to(mark.notes);
-        self.rejected.truncate(mark.rejected);
-        self.readings.truncate(mark.readings);
-        self.count = mark.count;
     }
 
     /// The names in a directory, sorted: the order of a file system is no order.

@@ -1,5 +1,7 @@
 //! What the service knows between two passes, and what it does in one turn.
 
+mod look;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,10 +9,11 @@ use sd_notify::NotifyState;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use look::Look;
+
 use super::hindrance::Hindrance;
 use super::notify;
-use super::reader::{self, Reader};
-use crate::commands::apply::tell_notes;
+use super::reader::Reader;
 use crate::commands::{connect, load_policy};
 use crate::concern::Concern;
 use crate::exit::Ended;
@@ -25,18 +28,7 @@ use crate::report::relay::Account;
 use crate::report::{DeviceStatus, Status};
 use crate::roots::Roots;
 use crate::small_file::Closing;
-use crate::source::{self, LoadError, Loaded};
-
-/// What a look at the source says.
-#[derive(Debug, PartialEq, Eq)]
-enum Look {
-    /// Other attributes than before.
-    News,
-    /// What it said before.
-    Nothing,
-    /// There are none, or they cannot be used.
-    Problem(String),
-}
+use crate::source::{self, Loaded};
 
 /// What the service knows between two passes.
 pub(super) struct Service<'a> {
@@ -252,41 +244,6 @@ impl Service<'_> {
             tracing::error!("{error}");
         }
         self.unwritten = unwritten;
-    }
-
-    /// A file that goes away or breaks does not take back what was applied: the last good one
-    /// stays in force.
-    async fn look(&mut self) -> Look {
-        let Some(answer) = self.reader.load().await else {
-            return Look::Problem(reader::silence(self.loaded.as_ref()));
-        };
-        match answer {
-            // A source that comes after the one that has gone says other things of other devices: to follow it
-            // would take back what was applied.
-            Ok(loaded)
-                if self
-                    .loaded
-                    .as_ref()
-                    .is_some_and(|last| last.rank < loaded.rank) =>
-            {
-                Look::Nothing
-            }
-            Ok(loaded) => {
-                let known = self
-                    .loaded
-                    .as_ref()
-                    .is_some_and(|last| last.digest == loaded.digest && last.path == loaded.path);
-                if known {
-                    return Look::Nothing;
-                }
-                tracing::info!("attributes from {}", loaded.path.display());
-                tell_notes(&loaded);
-                self.loaded = Some(loaded);
-                Look::News
-            }
-            Err(LoadError::NotYet(_)) if self.loaded.is_some() => Look::Nothing,
-            Err(error) => Look::Problem(error.to_string()),
-        }
     }
 
     /// Tells systemd, the journal and the relay.
