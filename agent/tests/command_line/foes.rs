@@ -110,6 +110,19 @@ fn named(name: &str, id: u32) -> String {
     )
 }
 
+/// What is said of a program of this name that undoes it so, and the program's process id.
+fn said_of(name: &[u8], how: &str) -> (String, u32) {
+    in_namespace(|| {
+        veth("eth0", 1);
+        let guest = Guest::new();
+        let service = started(&guest);
+        let mut foe = Foe::start(&guest, name, &["env"]);
+        let message = told(&guest, || foe.undo(how));
+        assert_eq!(service.end(), 0);
+        (message, foe.0.id())
+    })
+}
+
 #[test]
 fn who_holds_a_socket_by_which_it_could_is_named_as_a_suspicion() {
     in_namespace(|| {
@@ -134,18 +147,10 @@ fn who_removes_an_address_of_ipv4_a_route_or_a_rule_is_told_by_its_port() {
         "route del 2001:db8:1::/64",
         "rule del from 192.0.2.5 table 7",
     ] {
-        in_namespace(|| {
-            veth("eth0", 1);
-            let guest = Guest::new();
-            let service = started(&guest);
-            let mut foe = Foe::start(&guest, b"flapper", &["env"]);
-            let id = foe.0.id();
-            let removed =
-                format!("; removed through the netlink port {id}, that of flapper (pid {id})");
-            let message = told(&guest, || foe.undo(how));
-            assert!(message.ends_with(&removed), "{how}: {message}");
-            assert_eq!(service.end(), 0);
-        });
+        let (message, id) = said_of(b"flapper", how);
+        let removed =
+            format!("; removed through the netlink port {id}, that of flapper (pid {id})");
+        assert!(message.ends_with(&removed), "{how}: {message}");
     }
 }
 
@@ -181,16 +186,8 @@ fn one_that_has_ended_since_is_named() {
 /// Of an address of IPv6 the kernel says nothing.
 #[test]
 fn who_removes_an_address_of_ipv6_is_a_suspicion() {
-    in_namespace(|| {
-        veth("eth0", 1);
-        let guest = Guest::new();
-        let service = started(&guest);
-        let mut foe = Foe::start(&guest, b"flapper", &["env"]);
-        let id = foe.0.id();
-        let message = told(&guest, || foe.undo("address del 2001:db8::5/64 dev net1"));
-        assert!(message.ends_with(&named("flapper", id)), "{message}");
-        assert_eq!(service.end(), 0);
-    });
+    let (message, id) = said_of(b"flapper", "address del 2001:db8::5/64 dev net1");
+    assert!(message.ends_with(&named("flapper", id)), "{message}");
 }
 
 /// In a container it calls itself by another process id, which its port is named after.
@@ -235,17 +232,10 @@ fn who_may_change_nothing_is_not_named_nor_is_the_agent() {
 
 #[test]
 fn a_name_that_would_command_a_terminal_is_shown_as_a_text() {
-    in_namespace(|| {
-        veth("eth0", 1);
-        let guest = Guest::new();
-        let service = started(&guest);
-        let mut foe = Foe::start(&guest, b"\x1b[2J\n\r\xff\xe2\x80\xaex", &["env"]);
-        let id = foe.0.id();
-        let message = told(&guest, || foe.undo("link set dev net1 mtu 1300"));
-        let name = r"\u{1b}[2J\n\r\u{fffd}\u{202e}x";
-        assert!(message.ends_with(&named(name, id)), "{message}");
-        assert_eq!(service.end(), 0);
-    });
+    let name = b"\x1b[2J\n\r\xff\xe2\x80\xaex";
+    let (message, id) = said_of(name, "link set dev net1 mtu 1300");
+    let shown = r"\u{1b}[2J\n\r\u{fffd}\u{202e}x";
+    assert!(message.ends_with(&named(shown, id)), "{message}");
 }
 
 /// Mounts a `/proc` that hides processes of others, as `ProtectProc=` does.
