@@ -56,12 +56,7 @@ pub(super) async fn remove(netlink: &Netlink, interface: u32, address: Interface
     let lost = before
         .iter()
         .filter(|other| after.iter().all(|left| left.ip != other.ip));
-    for other in lost {
-        match netlink.restore_address(other).await {
-            Err(error) if error.errno() != Some(Errno::EEXIST) => return Err(changed(error)),
-            _ => {}
-        }
-    }
+    netlink.restore_addresses(lost).await.map_err(changed)?;
     // One that needs the address that is gone is gone with it.
     let _ = netlink.restore_routes(&routes).await;
     Ok(made)

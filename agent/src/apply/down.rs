@@ -1,8 +1,6 @@
 //! What is lost when an interface is set down: its global IPv6 addresses, its routes, and the same of the VLANs that
 //! are made on it, which go down with it.
 
-use nix::errno::Errno;
-
 use crate::netlink::{Address, Kept as Routes, Link, Netlink, NetlinkError};
 
 /// What is to be put back once the interface is up again.
@@ -41,7 +39,7 @@ impl Kept {
         for vlan in self.down {
             result = result.and(netlink.set_down(vlan).await);
         }
-        result = result.and(restore(&self.addresses, netlink).await);
+        result = result.and(netlink.restore_addresses(&self.addresses).await);
         result.and(netlink.restore_routes(&self.routes).await)
     }
 }
@@ -51,19 +49,7 @@ pub(super) async fn set_down(netlink: &Netlink, interface: u32) -> Result<(), Ne
     let mut addresses = netlink.addresses_of(interface).await?;
     addresses.retain(Address::is_lost_when_down);
     netlink.set_down(interface).await?;
-    restore(&addresses, netlink).await
-}
-
-/// One that is there again is as good.
-async fn restore(addresses: &[Address], netlink: &Netlink) -> Result<(), NetlinkError> {
-    let mut result = Ok(());
-    for address in addresses {
-        match netlink.restore_address(address).await {
-            Err(error) if error.errno() != Some(Errno::EEXIST) => result = result.and(Err(error)),
-            _ => {}
-        }
-    }
-    result
+    netlink.restore_addresses(&addresses).await
 }
 
 /// The VLANs that are made on an interface, and those on them: they follow it down and up

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use device_attributes::InterfaceAddress;
+use nix::errno::Errno;
 use rtnetlink::AddressMessageBuilder;
 use rtnetlink::packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use rtnetlink::packet_route::RouteNetlinkMessage;
@@ -86,11 +87,27 @@ impl Netlink {
             .await
     }
 
-    /// Puts an address back as it was, with its flags and lifetimes.
+    /// Puts addresses back as they were, with their flags and lifetimes.
     ///
     /// # Errors
-    /// As for [`Netlink::add_address`].
-    pub async fn restore_address(&self, address: &Address) -> Result<(), NetlinkError> {
+    /// The first refusal, after all were tried. One that is there again is none.
+    pub async fn restore_addresses(
+        &self,
+        addresses: impl IntoIterator<Item = &Address>,
+    ) -> Result<(), NetlinkError> {
+        let mut result = Ok(());
+        for address in addresses {
+            match self.restore_address(address).await {
+                Err(error) if error.errno() != Some(Errno::EEXIST) => {
+                    result = result.and(Err(error));
+                }
+                _ => {}
+            }
+        }
+        result
+    }
+
+    async fn restore_address(&self, address: &Address) -> Result<(), NetlinkError> {
         let request = RouteNetlinkMessage::NewAddress(address.message.clone());
         let what = match address.ip {
             Some(ip) => format!("{ip}/{}", address.prefix),

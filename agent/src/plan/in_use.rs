@@ -43,7 +43,7 @@ pub(super) fn ipv6_of_bridge(
     interface: &Interface,
     observation: &Observation,
 ) -> Option<String> {
-    let controller = observation.interface(interface.controller?)?;
+    let controller = controller(interface, observation)?;
     let is_lost = mtu < IPV6_LEAST_MTU
         && controller.kind.as_deref() == Some("bridge")
         && matches!(controller.ipv6, Ipv6::Enabled | Ipv6::Disabled);
